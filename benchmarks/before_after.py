@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks.busy import busy
 from benchmarks.child import REPOSITORY, run_python
 from benchmarks.figure import Figure, at_least
 from benchmarks.house import BEFORE
@@ -22,7 +21,8 @@ if TYPE_CHECKING:
 
     from benchmarks.figure import Target
 
-FASTER, NO_SLOWER, AS_FAST, WORTH_A_THREAD = at_least(1.2), at_least(0.97), at_least(1.0), at_least(0.95)
+FASTER, NO_SLOWER, AS_FAST = at_least(1.2), at_least(0.97), at_least(1.0)
+VECTOR = ("vector", "256", "300", "median")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,24 +50,20 @@ class Tree:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Two measurements to pair.
+    """A measurement to pair with the same on other sources.
 
     Args:
         name: What is measured.
         arguments: The measurement on the present sources: arguments of `either_tree`.
         target: Target of its speed over that of the other measurement.
-        other: The measurement with which it is compared; the same by default.
         before: Whether the other one runs on the earlier sources; else on the present ones, too.
-        beside_busy: Whether all cores are kept busy at the same time.
         pairs: Pairs in each sitting.
     """
 
     name: str
     arguments: tuple[str, ...]
     target: Target | None = None
-    other: tuple[str, ...] | None = None
     before: bool = True
-    beside_busy: bool = False
     pairs: int = 5
 
 
@@ -82,45 +78,23 @@ def _rounds(policy: str, target: Target, large_jobs: int) -> Iterator[Case]:
         yield Case(f"rounds of {policy}: {' '.join(scenario)}", ("rounds", policy, *scenario), target)
 
 
-def _vector(threads: int) -> tuple[str, ...]:
-    return "vector", str(threads), "256", "300", "median"
-
-
-def _vector_beside_busy(threads: int) -> tuple[str, ...]:
-    return "vector", str(threads), "256", "1000", "mean"
-
-
 NOISE = "the same sources on both sides: how far a ratio is from 1 by chance"
 CASES = (
     *_rounds("sts", FASTER, 2000),
     *_rounds("sts-x", AS_FAST, 200),
     Case("env.step: default", ("steps",), NO_SLOWER),
-    Case("vector step, 256 envs, 1 thread", _vector(1), NO_SLOWER, pairs=12),
-    Case("vector step, 256 envs, 2 threads", _vector(2), NO_SLOWER, pairs=12),
-    Case("  2 threads / 1 thread, present sources", _vector(2), None, _vector(1), before=False, pairs=12),
-)
-BUSY_CASES = (
-    Case("vector step, 2 threads, beside busy processes", _vector_beside_busy(2), None, beside_busy=True),
-    Case(
-        "  2 threads / 1 thread, present sources, beside busy processes",
-        _vector_beside_busy(2),
-        WORTH_A_THREAD,
-        _vector_beside_busy(1),
-        before=False,
-        beside_busy=True,
-        pairs=8,
-    ),
+    Case("vector step, 256 envs", VECTOR, NO_SLOWER, pairs=12),
 )
 SAME_CASES = (
     Case("noise, rounds of sts-x: default", ("rounds", "sts-x", "default"), before=False),
     Case("noise, env.step", ("steps",), before=False),
-    Case("noise, vector step, 1 thread", _vector(1), before=False, pairs=12),
+    Case("noise, vector step", VECTOR, before=False, pairs=12),
 )
 
 
 def measure(
     before: str = BEFORE,
-    cases: Sequence[Case] = (*CASES, *BUSY_CASES, *SAME_CASES),
+    cases: Sequence[Case] = (*CASES, *SAME_CASES),
     sittings: int = 2,
     cold_starts: int = 2,
     warm_starts: int = 8,
@@ -162,12 +136,10 @@ def _measured(case: Case, old: Tree, now: Tree, sittings: int) -> Figure:
     measured: list[float] = []
     for _ in range(sittings):
         with ExitStack() as opened:
-            other = (old if case.before else now).worker(case.other or case.arguments)
+            other = (old if case.before else now).worker(case.arguments)
             workers = [opened.enter_context(closing(worker)) for worker in (other, now.worker(case.arguments))]
             for worker in workers:
                 worker.wait()
-            if case.beside_busy:
-                opened.enter_context(busy())
             measured += paired(workers[0], workers[1], case.pairs)
     return Figure(case.name, tuple(measured), "times", case.target, NOISE if case.name.startswith("noise") else "")
 

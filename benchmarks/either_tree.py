@@ -99,14 +99,13 @@ class VectorSteps:
     """A walk through a vector environment that goes on from one measurement to the next.
 
     Args:
-        threads: Number of threads.
         envs: Number of environments.
         steps: Steps in a measurement.
         step: Which step counts: the "median" does not depend on occasional other load, the "mean" does.
     """
 
-    def __init__(self, threads: str, envs: str, steps: str, step: str) -> None:
-        self._env = GpuClusterVectorEnv(int(envs), "default", threads=int(threads), autoreset_mode="SameStep")
+    def __init__(self, envs: str, steps: str, step: str) -> None:
+        self._env = GpuClusterVectorEnv(int(envs), "default", autoreset_mode="SameStep")
         self._rng, self._steps = np.random.default_rng(0), int(steps)
         self._step: Any = {"median": np.median, "mean": np.mean}[step]
         self._mask: NDArray[np.int8] = self._env.reset(seed=0)[1]["action_mask"]

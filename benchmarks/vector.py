@@ -6,7 +6,6 @@ from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING
 
 from benchmarks import jobshop
-from benchmarks.busy import busy
 from benchmarks.child import Contender
 from benchmarks.figure import Figure, at_least, interleaved, ratios
 from benchmarks.vector_parts import PARTS, PartWalk
@@ -18,9 +17,7 @@ if TYPE_CHECKING:
     Rates = dict[str, tuple[float, ...]]
 
 TARGET = 1_000_000.0
-BUSY_TARGET = 0.95
-SHOP_TARGET = 1.0
-BUSY = "a process on every core computes all the time"
+SHOP_TARGET = 0.85
 SIZE = "10 nodes, 100 jobs"
 
 
@@ -45,10 +42,10 @@ def measure(
         repetitions: Repetitions.
         apart: Whether each has a process of its own, which waits while another is measured.
     """
-    sizes = {"two": (envs, steps), "one": (envs, steps), "sync": (few, few_steps), "async": (few, few_steps)}
+    sizes = {"native": (envs, steps), "sync": (few, few_steps), "async": (few, few_steps)}
     sizes["single"] = (1, few * few_steps)
     if jobshop.installed():
-        sizes["shop"] = sizes["fast shop"] = (shops, max(1, steps // 100))
+        sizes |= dict.fromkeys(["shop", "fast shop", *["core shop"] * apart], (shops, max(1, steps // 100)))
     with ExitStack() as opened:
         contenders: dict[str, Walk] = {}
         for name, size in sizes.items():
@@ -56,17 +53,8 @@ def measure(
             contenders[name] = opened.enter_context(closing(ready))
         rate = interleaved(contenders, repetitions)
         parts = _parts(envs, steps, repetitions, apart=apart)
-        with busy():
-            beside = interleaved({name: contenders[name] for name in ("two", "one")}, repetitions)
-    return [*_ours(rate, envs), *parts, *_beside_busy(beside, envs), *_gymnasium(rate, few), *_jumanji(rate, shops)]
-
-
-def _ours(rate: Rates, envs: int) -> list[Figure]:
-    return [
-        Figure(f"GpuClusterVectorEnv, {SIZE}, {envs} envs, 2 threads", rate["two"], "decisions/s", at_least(TARGET)),
-        Figure(f"GpuClusterVectorEnv, {SIZE}, {envs} envs, 1 thread", rate["one"], "decisions/s"),
-        Figure("  2 threads / 1 thread", ratios(rate["two"], rate["one"]), "times"),
-    ]
+    ours = Figure(f"GpuClusterVectorEnv, {SIZE}, {envs} envs", rate["native"], "decisions/s", at_least(TARGET))
+    return [ours, *parts, *_gymnasium(rate, few), *_jumanji(rate, shops)]
 
 
 def _parts(envs: int, steps: int, repetitions: int, *, apart: bool) -> list[Figure]:
@@ -78,16 +66,7 @@ def _parts(envs: int, steps: int, repetitions: int, *, apart: bool) -> list[Figu
             )
             walks[part] = opened.enter_context(closing(ready))
         spent = interleaved(walks, repetitions)
-    return [Figure(f"  processor's time, 1 thread, {PARTS[part]}", spent[part], "µs/decision") for part in PARTS]
-
-
-def _beside_busy(rate: Rates, envs: int) -> list[Figure]:
-    name, ratio = f"GpuClusterVectorEnv, {SIZE}, {envs} envs, ", ratios(rate["two"], rate["one"])
-    return [
-        Figure(f"{name}2 threads, beside busy processes", rate["two"], "decisions/s"),
-        Figure(f"{name}1 thread, beside busy processes", rate["one"], "decisions/s"),
-        Figure("  2 threads / 1 thread, beside busy processes", ratio, "times", at_least(BUSY_TARGET), BUSY),
-    ]
+    return [Figure(f"  processor's time, {PARTS[part]}", spent[part], "µs/decision") for part in PARTS]
 
 
 def _gymnasium(rate: Rates, few: int) -> list[Figure]:
@@ -105,7 +84,14 @@ def _jumanji(rate: Rates, shops: int) -> list[Figure]:
         note = "not installed (python -m pip install jumanji), so not measured"
         return [Figure(title, (), "steps/s", note=note) for title in (plain, fast)]
     note = f"a step sets all {jobshop.MACHINES} machines at once"
+    one_core = f"{name}, only ended ones reset, one core"
+    core = (
+        _beside(rate, "core shop", one_core, f"{jobshop.NAME}, one core", "steps/s", note)
+        if "core shop" in rate
+        else []
+    )
     return [
+        *core,
         *_beside(rate, "shop", plain, f"{jobshop.NAME}, its AutoResetWrapper", "steps/s", note),
         *_beside(rate, "fast shop", fast, f"{jobshop.NAME}, only ended ones reset", "steps/s", note, SHOP_TARGET),
     ]
@@ -121,5 +107,5 @@ def _beside(
     least: float | None = None,
 ) -> list[Figure]:
     target = None if least is None else at_least(least)
-    compared = Figure(f"  GpuClusterVectorEnv, 2 threads / {short}", ratios(rate["two"], rate[name]), "times", target)
+    compared = Figure(f"  GpuClusterVectorEnv / {short}", ratios(rate["native"], rate[name]), "times", target)
     return [Figure(title, rate[name], unit, note=note), compared]

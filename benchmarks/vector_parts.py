@@ -1,6 +1,6 @@
 """The parts of the processor time of a decision in the native vector environment.
 
-`python -m benchmarks.vector_parts PART ENVS STEPS` prepares a walk of one thread; then it walks once for each line that
+`python -m benchmarks.vector_parts PART ENVS STEPS` prepares a walk; then it walks once for each line that
 it reads, and prints the processor time of that part [µs per decision].
 """
 
@@ -15,7 +15,7 @@ from unittest.mock import patch
 
 from benchmarks.child import answer
 from benchmarks.vector_walks import walk
-from gpusched_env.envs.vector import threads
+from gpusched_env.envs.vector import runs
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.runs import EpisodeRuns
 
@@ -40,7 +40,7 @@ class PartWalk:
     """
 
     def __init__(self, part: str, envs: int, steps: int) -> None:
-        self.part, self.decisions, self.walk = part, envs * steps, walk("one", envs, steps)
+        self.part, self.decisions, self.walk = part, envs * steps, walk("native", envs, steps)
         self.spent = dict.fromkeys(PARTS, 0.0)
 
     def __call__(self) -> float:
@@ -48,7 +48,7 @@ class PartWalk:
         self.spent = dict.fromkeys(PARTS, 0.0)
         with ExitStack() as patched:
             for owner, name, part in (
-                (threads, "work", "compiled"),
+                (runs, "work", "compiled"),
                 (Episodes, "begin", "begun"),
                 (EpisodeRuns, "begin", "begun"),
             ):

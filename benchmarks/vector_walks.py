@@ -6,6 +6,7 @@ prints the decisions a second.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from functools import partial
@@ -40,14 +41,15 @@ def walk(name: str, envs: int, steps: int) -> Walk:
     """Prepare a walk.
 
     Args:
-        name: "two" or "one" (the native vector environment with so many threads), "single", "sync" or "async"
-            (gymnasium's), "shop" or "fast shop" (jumanji's, see `jobshop`).
+        name: "native" (`GpuClusterVectorEnv`), "single", "sync" or "async" (gymnasium's), "shop", "fast shop" or "core
+            shop" (jumanji's, see `jobshop`; the last is the fast one on one core, which this process then keeps to).
         envs: Number of environments; "single" has one.
         steps: Steps of each in a repetition.
     """
-    if name in ("shop", "fast shop"):
-        fast = name == "fast shop"
-        return jobshop.Walk(envs, steps, own_reset=not fast, threads=2 if fast else 1)
+    if name == "core shop":
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    if name in ("shop", "fast shop", "core shop"):
+        return jobshop.Walk(envs, steps, own_reset=name == "shop", threads=2 if name == "fast shop" else 1)
     make = partial(GpuClusterEnv, load_scenario("default"))
     if name == "single":
         return SingleWalk(make(), steps)
@@ -56,10 +58,7 @@ def walk(name: str, envs: int, steps: int) -> Walk:
     if name == "async":
         spawned = AsyncVectorEnv([make] * envs, copy=False, context="spawn", autoreset_mode=SAME_STEP)
         return VectorWalk(spawned, steps)
-    threads = {"one": 1, "two": 2}[name]
-    return VectorWalk(
-        GpuClusterVectorEnv(envs, load_scenario("default"), autoreset_mode=SAME_STEP, threads=threads), steps
-    )
+    return VectorWalk(GpuClusterVectorEnv(envs, load_scenario("default"), autoreset_mode=SAME_STEP), steps)
 
 
 class VectorWalk:

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from gpusched_env.errors import InputError
     from gpusched_env.formats import load_instance, save_instance
     from gpusched_env.mechanisms.cap.model import PowerCap
+    from gpusched_env.mechanisms.network.model import Synchronisation
+    from gpusched_env.mechanisms.switching.model import HostMemory
     from gpusched_env.model import (
         Cells,
         Configuration,
         EpochDistribution,
         GpuType,
-        HostMemory,
         Instance,
         Interference,
         Job,
         JobTable,
         Node,
         SharedMemory,
-        Synchronisation,
         Tenant,
         UtilisationModel,
     )

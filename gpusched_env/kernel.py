@@ -59,11 +59,6 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, forceinline=True, **LEAN)
 
 
-def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile like `lean_kernel`, and release the interpreter's lock during a call, so that threads can share work."""
-    return _compiled(function, nogil=True, **LEAN)
-
-
 def threaded_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile like `kernel`, which may make arrays, and release the interpreter's lock during a call."""
     return _compiled(function, nogil=True, **COUNTING)

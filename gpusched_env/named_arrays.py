@@ -149,14 +149,17 @@ class NamedArrays(metaclass=_Kind):
         Args:
             memory: At least `words` numbers.
         """
-        values, end = self.__getstate__(), _lines(len(self._table_))
+        values, table, end = self.__getstate__(), memory[: len(self._table_)], _lines(len(self._table_))
+        table[:] = self._table_
+        first = memory.__array_interface__["data"][0]
         for name in self.together:
             array = values[name]
             values[name] = memory[end : end + array.size].view(array.dtype).reshape(array.shape)
             values[name][...] = array
+            table[self._numba_type_.places[name]] = first + 8 * end
             end += _lines(array.size)
         moved = object.__new__(type(self))
-        moved._point(values, memory[: len(self._table_)])
+        moved.__dict__.update(values, _table_=table)
         return moved
 
     @property
@@ -173,9 +176,10 @@ def build(kind: type[T], mechanisms: tuple[str, ...]) -> type[T]:
     return type(kind.__name__, (*reversed(added), kind), space) if mechanisms else kind
 
 
-def added_fields(value: NamedArrays) -> tuple[str, ...]:
-    """Return the names of the fields that mechanisms add to a value."""
-    return tuple(name for name in value._fields if name not in type(value).__dict__.get("_kind", type(value))._fields)
+def added_fields(value: NamedArrays | type[NamedArrays]) -> tuple[str, ...]:
+    """Return the names of the fields that mechanisms add to a value, or to a build."""
+    own = value if isinstance(value, type) else type(value)
+    return tuple(name for name in own._fields if name not in own.__dict__.get("_kind", own)._fields)
 
 
 def _restored(kind: type[NamedArrays], mechanisms: tuple[str, ...], values: Mapping[str, Any]) -> NamedArrays:

@@ -5,28 +5,23 @@ All runs use the build with every mechanism, so that each kernel is compiled onc
 named run. `--compiled` fails a test that compiles a kernel of the packages.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for lanes.py
 os.environ["GPUSCHED_BUILD"] = "everything"
 
-from lanes import FIRST, in_lane
+from collections.abc import Generator
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from lanes import FIRST, in_lane
 
 INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/theory.md)"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of both lanes."""
     group = parser.getgroup("gpusched")
     group.addoption("--lane", choices=("core", "slow", "first"), help="Run these tests only (tests/lanes.py).")
     group.addoption("--compiled", action="store_true", help="Fail a test that compiles a kernel of the packages.")
@@ -34,7 +29,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the plugins that the options ask for."""
     import durations  # noqa: PLC0415 - `pythonpath` holds from here on
 
     config.pluginmanager.register(durations)
@@ -48,7 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the folders and files of the other lane."""
     lane = config.getoption("--lane")
     return True if lane and not in_lane(collection_path, lane) else None
 
@@ -67,7 +60,6 @@ def no_width() -> None:
 
 @pytest.fixture
 def _needs_highs() -> None:
-    """Skip the test where HiGHS is not installed."""
     pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
 

@@ -4,8 +4,6 @@ What is not named here is in the core. A test of the core takes at most 5 s of p
 the packages, starts no server or daemon, and depends on no clock.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
@@ -30,7 +28,8 @@ FIRST: tuple[str, ...] = (
     "tests/agents/adaptation/test_adaptation_policy.py::test_through_environments_side_by_side_it_pays_what_it_pays_alone",
     "tests/baselines/gavel/test_rounds.py::test_jobs_without_a_share_get_what_is_left_unless_they_must_not",
     "tests/baselines/test_bounds.py::test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_utilisation",
-    "tests/baselines/test_elite.py",
+    "tests/baselines/test_path_relinking.py::test_every_one_of_the_elite_can_be_restored_and_costs_what_it_says",
+    "tests/baselines/test_path_relinking.py::test_the_cheapest_are_kept_and_equals_once",
     "tests/cells/test_guarantee.py",
     "tests/cells/test_tree.py",
     "tests/mechanisms/test_licences.py",

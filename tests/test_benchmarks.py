@@ -1,43 +1,38 @@
 """What benchmarks make of what they measured: figures, ratios, targets; nothing is measured here."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import (
-    either_tree,
-    house,
-    jobshop,
-    solvers,
-    training,
-    vector,
-    vector_walks,
-)
+from benchmarks import either_tree, house, jobshop, solvers, training, vector, vector_walks
 from benchmarks.before_after import paired
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
-
-def test_the_hardest_burst_is_harder_than_the_ordinary_one():
+def test_hard_bursts_and_problems_of_solvers_need_a_plan():
     assert tight_share(hardest_burst(5, 4)) > 0.5 > tight_share(burst(5, 4))
+    problems = solvers.tight_problems(hardest_burst(3, 4), 5)
+    assert len(problems) == 5
+    for problem, optimum_eur in problems:
+        cheapest = problem.seconds_per_epoch[np.argmin(problem.cost_eur_per_epoch)]
+        assert cheapest * problem.max_epochs > problem.time_left_s
+        assert optimum_eur > 0.0
 
 
-def test_a_figure_is_held_against_its_target_by_its_median():
+def test_a_figure_is_held_against_its_target_by_its_median_and_shown_beside_earlier_ones():
     assert Figure("x", (1.0, 2.0, 9.0), "ms", at_most(2.0)).met is True
     assert Figure("x", (1.0, 2.0, 9.0), "ms", at_least(3.0)).met is False
     assert Figure("x", (1.0,), "ms").met is None
     assert Figure("x", (), "ms", at_most(2.0)).met is None
+    assert "before" not in render("Title", [Figure("x", (1.0,), "s")])
+    assert "before" in render("Title", [Figure("x", (1.0,), "s", before="2")])
 
 
 def test_contenders_take_turns_and_ratios_pair_their_repetitions():
@@ -50,6 +45,15 @@ def test_contenders_take_turns_and_ratios_pair_their_repetitions():
     values = interleaved({name: contender(name) for name in counts}, 2)
     assert turns == ["a", "b"] * 3
     assert ratios(values["a"], values["b"]) == (3.0, 2.0)
+    turns: list[str] = []
+    seconds = {"before": iter((2.0, 6.0, 3.0)), "now": iter((1.0, 2.0, 3.0))}
+
+    def measured(name: str) -> float:
+        turns.append(name[0])
+        return next(seconds[name])
+
+    assert paired(lambda: measured("before"), lambda: measured("now"), 3) == (2.0, 3.0, 1.0)
+    assert "".join(turns) == "bnnbbn"
 
 
 def test_vector_environments_are_measured_each_in_a_process_of_its_own(monkeypatch):
@@ -70,7 +74,7 @@ def test_vector_environments_are_measured_each_in_a_process_of_its_own(monkeypat
     monkeypatch.setattr(jobshop, "installed", lambda: True)
     figures = vector.measure(repetitions=1)
     of = [arguments[1] for arguments in started if arguments != ("closed",)]
-    assert of == ["two", "one", "sync", "async", "single", "shop", "fast shop", "compiled", "begun", "else"]
+    assert of == ["native", "sync", "async", "single", "shop", "fast shop", "core shop", "compiled", "begun", "else"]
     assert started.count(("closed",)) == len(of)
     assert all(figure.values for figure in figures)
 
@@ -93,15 +97,6 @@ def test_an_unknown_benchmark_is_one_clear_error(capsys):
         command.main(["speed"])
     assert stopped.value.code == 2
     assert f"'speed'; allowed: one of {', '.join(command.BENCHMARKS)}" in capsys.readouterr().err
-
-
-def test_the_solvers_are_measured_on_problems_that_need_a_plan():
-    problems = solvers.tight_problems(hardest_burst(3, 4), 5)
-    assert len(problems) == 5
-    for problem, optimum_eur in problems:
-        cheapest = problem.seconds_per_epoch[np.argmin(problem.cost_eur_per_epoch)]
-        assert cheapest * problem.max_epochs > problem.time_left_s
-        assert optimum_eur > 0.0
 
 
 def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
@@ -127,13 +122,10 @@ def told(costs: Sequence[float], limit_s: float, monkeypatch) -> training.Traini
     return clock
 
 
-def test_the_clock_of_a_training_begins_with_its_first_agent_and_keeps_the_cheapest(monkeypatch):
+def test_the_clock_of_a_training_begins_with_its_first_agent_and_ends_at_the_saving_or_the_limit(monkeypatch):
     clock = told([100.0, 98.0, 97.0, 99.0], 100.0, monkeypatch)
     assert clock.best == (4.0, pytest.approx(0.03), 20)
     assert clock.spent_s == 6.0
-
-
-def test_a_training_ends_when_it_has_the_saving_or_at_the_limit(monkeypatch):
     for costs, limit_s in (([100.0, 94.9], 100.0), ([100.0, 99.0], 2.0)):
         with pytest.raises(training.TrainingEnded):
             told(costs, limit_s, monkeypatch)
@@ -157,19 +149,7 @@ def test_only_public_names_are_measured():
     assert all(line.split()[1] in {"gpusched_env", "gpusched_baselines"} for line in imported)
 
 
-def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
-    turns: list[str] = []
-    seconds = {"before": iter((2.0, 6.0, 3.0)), "now": iter((1.0, 2.0, 3.0))}
-
-    def measured(name: str) -> float:
-        turns.append(name[0])
-        return next(seconds[name])
-
-    assert paired(lambda: measured("before"), lambda: measured("now"), 3) == (2.0, 3.0, 1.0)
-    assert "".join(turns) == "bnnbbn"
-
-
-def test_the_sizes_of_sources_are_counted(tmp_path: Path):
+def test_the_sizes_of_sources_are_counted(tmp_path):
     files = dict.fromkeys((f"gpusched_env/{name}.py" for name in house.HOT), "def f(price):\n    return price\n\n")
     files |= {
         "baselines/gpusched_baselines/a.py": "from gpusched_baselines import b\n",
@@ -213,8 +193,3 @@ def test_the_gates_are_a_table_with_the_figures_before_and_commands_of_slow_rows
     assert any(
         line.split() == ["kernels", "that", "it", "compiles", "280", "124", "<=", "125", "yes"] for line in lines
     )
-
-
-def test_a_table_without_earlier_figures_has_no_column_for_them():
-    assert "before" not in render("Title", [Figure("x", (1.0,), "s")])
-    assert "before" in render("Title", [Figure("x", (1.0,), "s", before="2")])

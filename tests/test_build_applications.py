@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import csv
 import hashlib
 import json
@@ -71,46 +69,30 @@ def seconds(application: str, gpu_type: str, gpus: int) -> tuple[float, str]:
 
 
 @pytest.mark.parametrize("name", TABLES)
-def test_the_committed_table_is_what_the_script_makes(built: tuple[Path, str], name: str) -> None:
+def test_the_committed_table_is_what_the_script_makes(built, name):
     assert (built[0] / name).read_bytes() == (COMMITTED / name).read_bytes()
 
 
-def test_only_these_tables_are_left(built: tuple[Path, str]) -> None:
+def test_only_these_tables_are_left(built):
     assert {path.name for path in built[0].iterdir()} == set(TABLES)
 
 
-def test_a_v100_row_is_samples_over_shockwaves_steps_times_batch() -> None:
+def test_rows_are_samples_over_what_was_measured_by_hand():
     table = json.loads((DATA / "shockwave" / "wisr_throughputs.json").read_text(encoding="utf-8"))["v100"]
     steps_per_s = table["('ResNet-50 (batch size 64)', 4)"]["null"]
     found, method = seconds("resnet50-imagenet-bs64", "V100", 4)
     assert found == pytest.approx(1_281_167 / (steps_per_s * 64), rel=1e-5)
     assert method == "measured"
-
-
-def test_an_a100_row_is_samples_over_iterations_times_the_global_batch() -> None:
-    # elasticflow/throughputs_A100/vgg16.csv, batch 256, 8 GPUs: 7.996428170165415 iterations/s
     assert seconds("vgg16-imagenet-global256", "A100", 8) == (
         pytest.approx(1_281_167 / (7.996428170165415 * 256), rel=1e-5),
         "measured",
     )
-
-
-def test_three_gpus_lie_on_the_log_log_line() -> None:
-    # Between 2 and 4 GPUs the speed grows with the power log2(s4 / s2).
     two, four = seconds("gpt2-imdb-global128", "A100", 2)[0], seconds("gpt2-imdb-global128", "A100", 4)[0]
     three, method = seconds("gpt2-imdb-global128", "A100", 3)
     assert three == pytest.approx(two * (four / two) ** 0.5849625007211562, rel=1e-5)
     assert method == "interpolated"
-
-
-def test_a_single_v100_epoch_comes_straight_from_zeus() -> None:
-    # zeus/summary_power_v100.csv, librispeech deepspeech2 batch 64 at 250 W
     found, method = seconds("deepspeech2-librispeech-global64", "V100", 1)
     assert (round(found), method) == (5654, "measured")
-
-
-def test_a_time_on_two_whole_nodes_is_samples_over_iterations_times_the_global_batch() -> None:
-    # elasticflow/throughputs_A100/vgg16.csv, batch 256, 16 GPUs: 12.621757731334574 iterations/s
     table = {(r["application"], r["gpu_type"], r["nodes"], r["gpus_per_node"]): r for r in rows("whole_nodes.csv")}
     row = table["vgg16-imagenet-global256", "A100", "2", "8"]
     assert float(row["seconds_per_epoch"]) == pytest.approx(1_281_167 / (12.621757731334574 * 256), rel=1e-5)
@@ -122,7 +104,7 @@ def test_a_time_on_two_whole_nodes_is_samples_over_iterations_times_the_global_b
     assert float(row["seconds_per_epoch"]) == pytest.approx(50_000 * 0.2250307559967041 / (32 * 129), rel=1e-5)
 
 
-def test_whole_nodes_hold_only_what_was_measured_over_nodes_or_lies_between() -> None:
+def test_whole_nodes_hold_only_what_was_measured_or_lies_between_on_a_fit():
     table = rows("whole_nodes.csv")
     assert {row["method"] for row in table} == {"measured", "fitted"}
     assert all(row["method"] == "measured" for row in table if row["gpu_type"] == "T4")
@@ -134,9 +116,6 @@ def test_whole_nodes_hold_only_what_was_measured_over_nodes_or_lies_between() ->
     assert not any(row["application"].startswith("yolo") and int(row["nodes"]) > 4 for row in table), (
         "NaN in the source"
     )
-
-
-def test_every_iteration_that_was_measured_lies_within_a_tenth_of_its_fit() -> None:
     table = rows("communication.csv")
     assert len(table) == 6
     for row in table:
@@ -147,9 +126,6 @@ def test_every_iteration_that_was_measured_lies_within_a_tenth_of_its_fit() -> N
             fit_s = float(row["compute_s"]) / nodes + float(row["sync_s"]) * 2 * (nodes - 1) / nodes
             error = fit_s * float(measured[str(8 * nodes)]) - 1.0
             assert abs(error) <= min(0.1, float(row["worst_error"]) + 1e-5)
-
-
-def test_a_time_between_measured_numbers_of_nodes_is_the_fitted_one() -> None:
     own = {row["application"]: row for row in rows("communication.csv")}
     facts = {row["application"]: row for row in rows("application_facts.csv")}
     for row in rows("whole_nodes.csv"):
@@ -160,32 +136,23 @@ def test_a_time_between_measured_numbers_of_nodes_is_the_fitted_one() -> None:
             assert float(row["seconds_per_epoch"]) == pytest.approx(iterations * fit_s, rel=2e-5)
 
 
-def test_a_measured_pair_is_the_speed_alone_over_the_speed_beside_the_other() -> None:
+def test_pairs_are_as_measured_else_a_median_else_that_of_the_nearest_type():
     pair = gavel_slowdowns("P100")["('LM (batch size 5)', 1)", "('ResNet-18 (batch size 128)', 1)"]
     found = slowdown("P100", "lm-wikitext2-bs5", "resnet18-cifar10-bs128")
     assert found == (pytest.approx(pair, rel=1e-5), "measured")
     assert found[0] == pytest.approx(3.03, abs=0.01)
     assert slowdown("P100", "resnet18-cifar10-bs128", "lm-wikitext2-bs5")[0] == pytest.approx(1.40, abs=0.01)
-
-
-def test_a_pair_that_did_not_fit_is_no_measurement_but_the_median_of_the_others() -> None:
     pairs, key = gavel_slowdowns("K80"), "('ResNet-50 (batch size 64)', 1)"
     others = [value for (one, _), value in pairs.items() if one == key]
     assert (key, "('Transformer (batch size 128)', 1)") not in pairs
     found = slowdown("K80", "resnet50-imagenet-bs64", "transformer-multi30k-bs128")
     assert found == (pytest.approx(statistics.median(others), rel=1e-5), "assumed")
-
-
-def test_an_application_that_was_never_paired_takes_what_the_other_inflicts_else_the_types_median() -> None:
     pairs = gavel_slowdowns("V100")
     inflicted = [value for (_, other), value in pairs.items() if other == "('LM (batch size 5)', 1)"]
     beside = slowdown("V100", "vgg16-imagenet-global256", "lm-wikitext2-bs5")
     assert beside == (pytest.approx(statistics.median(inflicted), rel=1e-5), "assumed")
     neither = slowdown("V100", "vgg16-imagenet-global256", "gpt2-imdb-global128")
     assert neither == (pytest.approx(statistics.median(pairs.values()), rel=1e-5), "assumed")
-
-
-def test_types_without_pairs_have_those_of_the_type_that_is_nearest_in_speed() -> None:
     table = {
         (r["gpu_type"], r["application"], r["other"]): (r["slowdown"], r["method"]) for r in rows("colocation.csv")
     }
@@ -197,7 +164,7 @@ def test_types_without_pairs_have_those_of_the_type_that_is_nearest_in_speed() -
     assert all(float(value) >= 1.0 for value, _ in table.values())
 
 
-def test_a_uniform_inflation_on_half_a_gpu_has_the_measured_median_and_less_of_it_adds_the_others_up() -> None:
+def test_a_uniform_inflation_on_half_a_gpu_has_the_measured_median_and_less_of_it_adds_the_others_up():
     greatest = {(r["gpu_type"], r["fraction"]): float(r["max_inflation"]) for r in rows("inflation.csv")}
     for gpu_type, like in {"K80": "K80", "P100": "P100", "V100": "V100", **LIKE}.items():
         median = statistics.median(gavel_slowdowns(like).values())
@@ -207,20 +174,14 @@ def test_a_uniform_inflation_on_half_a_gpu_has_the_measured_median_and_less_of_i
         assert greatest[gpu_type, "0.125"] == pytest.approx(1 + 7 * (half - 1), rel=1e-5)
 
 
-def test_types_from_data_sheets_change_no_row_of_the_measured_ones() -> None:
+def test_types_from_data_sheets_and_mlperf_are_scaled_from_the_nearest_type():
     lines = (COMMITTED / "applications.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     kept = [line for line in lines if line.split(",")[1] in ("gpu_type", *MEASURED_TYPES)]
     found = hashlib.sha256("".join(kept).encode()).hexdigest()
     assert found == "8a6d4c537346e8b9d958d121782b4e7eea162733369efd6f1ff93c40e0a1c8bd"
     assert len(kept) == 1 + 14 * 5 * 8
-
-
-def test_a_type_from_data_sheets_has_the_nearest_types_speed_times_the_mean_ratio_of_the_two_peaks() -> None:
     t4, l4 = (seconds("yolov3-voc-global64", gpu_type, 1)[0] for gpu_type in ("T4", "L4"))
     assert t4 / l4 == pytest.approx(math.sqrt(121 / 65 * 300 / 320), rel=1e-5)
-
-
-def test_a_type_that_mlperf_measured_has_its_ratio_to_a100_and_the_speed_ups_of_the_nearest_type() -> None:
     a100, method = seconds("vgg16-imagenet-global256", "A100", 1)
     h100, scaled = seconds("vgg16-imagenet-global256", "H100", 1)
     assert (method, scaled) == ("measured", "scaled")
@@ -231,7 +192,7 @@ def test_a_type_that_mlperf_measured_has_its_ratio_to_a100_and_the_speed_ups_of_
     )
 
 
-def test_the_report_says_how_far_the_data_sheets_are_from_the_measured_factors(built: tuple[Path, str]) -> None:
+def test_the_report_says_how_far_data_sheets_are_off_and_why_cells_are_dropped(built):
     lines = {
         line.split(" against ")[0].split()[-1]: line
         for line in built[1].splitlines()
@@ -241,9 +202,15 @@ def test_the_report_says_how_far_the_data_sheets_are_from_the_measured_factors(b
     errors = {"V100": "-22%", "T4": "+14%", "A100": "+28%", "P100": "-44%", "K80": "-56%"}
     errors |= {"H100": "+23%", "H200": "+29%", "L40S": "+39%"}
     assert all(f": {error} (" in lines[gpu_type] for gpu_type, error in errors.items())
+    report = built[1].splitlines()
+    assert any(line.startswith("dropped elasticflow/throughputs_A100/resnet50_cifar10.csv") for line in report)
+    assert any("v100 ('ResNet-18 (batch size 16)', 2)" in line and "1.15 x 2" in line for line in report)
+    assert any(line.startswith("dropped pollux/cifar10/placements.csv placement 44") for line in report)
+    assert any(line.startswith("workers of one job on shared GPUs: ") for line in report)
+    assert all(": " in line for line in report)
 
 
-def test_an_a100_node_draws_what_acme_measured_at_both_ends() -> None:
+def test_power_is_what_acme_measured_of_the_a100_and_scaled_for_others():
     with (DATA / "acme_power" / "power_quantiles.csv").open(encoding="utf-8", newline="") as file:
         quantiles = {row["quantile"]: row for row in csv.DictReader(file)}
     row = next(row for row in rows("gpu_types.csv") if row["name"] == "A100")
@@ -257,21 +224,9 @@ def test_an_a100_node_draws_what_acme_measured_at_both_ends() -> None:
     assert factor == pytest.approx(1.279, abs=5e-4)
     board = 400.0 * float(row["source"].split("TDP (400 W, SXM4) x ")[1].split(",")[0])
     assert busy == pytest.approx(idle + factor * (board - idle), rel=2e-3)
-
-
-def test_idle_gpus_and_nodes_of_other_types_are_scaled_from_the_a100() -> None:
     found = {row["name"]: row for row in rows("gpu_types.csv")}
     tdp = {"K80": 150, "P100": 250, "V100": 250, "T4": 70, "A10": 150, "H100": 700, "B200": 1000, "GB200": 1200}
     for name, watts in tdp.items():
         assert float(found[name]["idle_gpu_power_w"]) == pytest.approx(60.0 * watts / 400)
         assert "assumed" in found[name]["source"]
     assert float(found["L40S"]["node_base_power_w"]) == pytest.approx(941 / 3300 * 1400, rel=1e-5)
-
-
-def test_the_report_names_dropped_cells_with_their_reason(built: tuple[Path, str]) -> None:
-    report = built[1].splitlines()
-    assert any(line.startswith("dropped elasticflow/throughputs_A100/resnet50_cifar10.csv") for line in report)
-    assert any("v100 ('ResNet-18 (batch size 16)', 2)" in line and "1.15 x 2" in line for line in report)
-    assert any(line.startswith("dropped pollux/cifar10/placements.csv placement 44") for line in report)
-    assert any(line.startswith("workers of one job on shared GPUs: ") for line in report)
-    assert all(": " in line for line in report)

@@ -1,7 +1,5 @@
 """The tables of how unevenly traced jobs come."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
@@ -21,13 +19,13 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     return out, run_script("build_mlperf.py", "--data", DATA, "--out", out)
 
 
-def test_the_committed_tables_are_what_the_script_makes(built: tuple[Path, str]) -> None:
+def test_the_committed_tables_are_what_the_script_makes(built):
     assert {path.name for path in built[0].iterdir()} == TABLES
     for name in TABLES:
         assert (built[0] / name).read_bytes() == (COMMITTED / name).read_bytes()
 
 
-def test_the_report_says_how_much_epochs_vary_and_what_was_dropped(built: tuple[Path, str]) -> None:
+def test_the_report_says_how_much_epochs_vary_and_what_was_dropped(built):
     lines = built[1].splitlines()
     assert any(line.startswith("mlperf-unet3d-b56: 1794 runs") and "mean / longest 0.28" in line for line in lines)
     assert any(line.startswith("dropped mlperf-retinanet-b256 B200 4 nodes: slower than fewer") for line in lines)

@@ -1,7 +1,5 @@
 """The container of the service: tests have no engine that builds it, so its instructions are checked one by one."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import re

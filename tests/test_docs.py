@@ -1,7 +1,5 @@
 """The documentation: its Python runs and prints what it says, and its tables name everything that there is."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io
@@ -22,13 +20,7 @@ from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
 from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
-from gpusched_env.observation import (
-    CLUSTER_FEATURES,
-    JOB_FEATURES,
-    JOBS_FEATURES,
-    OPTION_FEATURES,
-    QUEUE_FEATURES,
-)
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import kernels
 
 ROOT = Path(__file__).parents[1]
@@ -95,13 +87,10 @@ def test_the_environments_page_names_every_feature_in_order(key, features):
     assert rows == [(str(i), name) for i, name in enumerate(features)]
 
 
-def test_the_environments_page_says_where_rows_of_other_jobs_differ_from_that_of_the_current_one():
+def test_the_environments_page_names_every_number_key_and_parameter():
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", section("docs/environment.md", "### `jobs`"), re.MULTILINE)
     new = [(str(i), name) for i, name in enumerate(JOBS_FEATURES) if name not in JOB_FEATURES]
     assert rows == new
-
-
-def test_the_environments_page_names_every_feature_of_prices_and_of_the_cap():
     text = section("docs/environment.md", "### Prices, the cap and power limits")
     prices, caps = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", prices, re.MULTILINE)
@@ -110,18 +99,12 @@ def test_the_environments_page_names_every_feature_of_prices_and_of_the_cap():
     assert "| 1 to 36 | squash(price from k h to k + 1 h from now / m - 1), published or forecast |" in prices
     assert [name.replace("from 7 h to 8 h", "from k h to k + 1 h") for name in hours][7] in prices
     assert re.findall(r"^\| (\d+) \| (.*) \|$", caps, re.MULTILINE) == [(str(i), n) for i, n in enumerate(CAP_FEATURES)]
-
-
-def test_the_environments_page_gives_the_shapes_of_the_observation():
     groups = {f"{name}_features": True for name in ("price", "cap", "limit")}
     env = GpuClusterEnv("tiny", job_features=3, **groups)
     sizes = {"C": len(env.configurations), "V": len(env.instance.gpu_types), "K": 3}
     rows = re.findall(r"^\| `(\w+)` \| \((.*),\) \|", section("docs/environment.md", "## Observation"), re.MULTILINE)
     shapes = {key: (int(np.prod([sizes.get(f) or int(f) for f in text.split(" · ")])),) for key, text in rows}
     assert shapes == {key: box.shape for key, box in env.observation_space.spaces.items()}
-
-
-def test_the_environments_page_names_every_key_of_info_and_every_parameter():
     env = gymnasium.make(ENVIRONMENT_ID, scenario="tiny")
     _, info = env.reset(seed=0)
     named = set(re.findall(r"`(\w+)`", section("docs/environment.md", "## Info").strip().split("\n\n")[0]))
@@ -130,14 +113,11 @@ def test_the_environments_page_names_every_key_of_info_and_every_parameter():
     assert parameters == set(signature(GpuClusterEnv).parameters)
 
 
-def test_the_pages_name_every_policy_and_every_scenario():
+def test_the_pages_name_everything_public():
     for name in policy_names():
         assert f"`{name}`" in read("docs/policies.md")
     for name in builtin_scenarios():
         assert f"`{name}`" in read("docs/your-cluster.md")
-
-
-def test_the_reference_names_everything_public():
     package = read("docs/reference/gpusched_env.md")
     assert [n for n in gpusched_env.__all__ if f"`{n}`" not in package] == []
     baselines = read("docs/reference/baselines.md")
@@ -174,7 +154,6 @@ def exports(package: Path) -> dict[str, str]:
 
 
 def source_of(module: str) -> Path:
-    """Return the file of a module of ours."""
     path = ROOT.joinpath(*FOLDERS.get(module.partition(".")[0], ()), *module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -219,7 +198,6 @@ def test_what_code_calls_the_sections_of_the_theory_are_sections_of_its_page():
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub and MkDocs make it."""
     return re.sub(r"[^\w -]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).strip().replace(" ", "-")
 
 
@@ -237,14 +215,11 @@ def test_pages_link_to_files_and_headings_that_are_there(page):
             )
 
 
-def test_the_pages_are_short_enough_to_be_read():
+def test_the_pages_are_short_enough_to_be_read_and_results_small():
     pages = [page for page in PAGES if page.startswith("docs")]
     assert len(pages) <= 46
     words = sum(len(re.sub(r"\||:?-{3,}:?", " ", read(page)).split()) for page in pages)
     assert words <= 60_000
-
-
-def test_results_are_tables_records_and_figures_of_few_megabytes():
     files = [path for path in (ROOT / "docs/results").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".md", ".csv", ".json", ".svg", ".toml"}
     assert not [path for path in files if path.name == "cells.csv"]

@@ -1,7 +1,5 @@
 """A policy that decides job by job gives the same schedule and cost through every door."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest
@@ -40,27 +38,27 @@ def assert_agree(policy: JobPolicy, instance: Instance) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]), kinds=st.booleans())
-def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float, kinds: bool):
+def test_simulate_and_the_environment_agree(name, seed, restart_s, kinds):
     assert_agree(POLICIES[name], random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds))
 
 
 @pytest.mark.parametrize("name", ["fifo", "sts", "sts-x"])
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_they_agree_where_spare_machines_help(name: str, seed: int):
+def test_they_agree_where_spare_machines_help(name, seed):
     assert_agree(POLICIES[name], helped_instance(seed, types=1, restart_s=5.0))
 
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]))
-def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed: int, restart_s: float):
+def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed, restart_s):
     assert_agree(Sts(), random_instance(seed, restart_s=restart_s))
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), kinds=st.booleans())
-def test_they_agree_where_switches_cost_by_distance(name: str, seed: int, kinds: bool):
+def test_they_agree_where_switches_cost_by_distance(name, seed, kinds):
     instance = random_instance(seed, span_s=400.0, kinds=kinds, interference=kinds)
     assert_agree(POLICIES[name], with_switching(instance, seed))
 
@@ -76,7 +74,7 @@ def test_where_gpus_are_shared_an_environment_knows_no_last_step():
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_the_made_environment_agrees_on_a_scenario(name: str):
+def test_the_made_environment_agrees_on_a_scenario(name):
     policy = POLICIES[name]
     env = gymnasium.make(
         f"gpusched_env:{ENVIRONMENT_ID}",
@@ -105,7 +103,7 @@ def test_an_environment_that_asks_at_milestones_too_is_refused():
 
 
 @pytest.mark.parametrize("flag", ["due_date_timers", "consolidation"])
-def test_an_environment_that_does_what_policies_do_themselves_is_refused(flag: str):
+def test_an_environment_that_does_what_policies_do_themselves_is_refused(flag):
     with refused(f"env.{flag}", True):
         rollout(GpuClusterEnv("tiny", milestones=0, **{flag: True}), make_policy("sts"), seed=0)  # type: ignore[arg-type]
 

@@ -1,15 +1,11 @@
 """The fit behind `communication.csv`; the script's folder is no package."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 SCRIPTS = str(Path(__file__).parents[1] / "scripts")
 
@@ -25,14 +21,14 @@ def module() -> Iterator[Any]:
         sys.path.remove(SCRIPTS)
 
 
-def test_a_fit_finds_the_times_that_made_it(module: Any) -> None:
+def test_a_fit_finds_the_times_that_made_it(module):
     found = module.fit({n: 0.3 / n + 0.02 * 2 * (n - 1) / n for n in (1, 2, 4, 8)})
     assert (found.compute_s, found.sync_s) == (pytest.approx(0.3), pytest.approx(0.02))
     assert found.worst_error < 1e-12
     assert found.iteration_s(3) == pytest.approx(0.1 + 0.08 / 3)
 
 
-def test_a_fit_is_the_best_in_relative_error(module: Any) -> None:
+def test_a_fit_is_the_best_in_relative_error(module):
     measured = {1: 0.31, 2: 0.16, 4: 0.11, 8: 0.07}
     best = module.fit(measured)
 

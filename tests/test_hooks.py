@@ -1,21 +1,17 @@
 """Mechanisms: their arrays, functions at hooks, and flags are part of the type for which a kernel is compiled."""
 
-from __future__ import annotations
-
 from copy import deepcopy
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numba
 import numpy as np
 import pytest
 
 from gpusched_env import hooks as registry
+from gpusched_env.arrays import Ints
 from gpusched_env.hooks import functions, hook, register
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.named_arrays import NamedArrays, added_fields, build, element_like, new_handles
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 

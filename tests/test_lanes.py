@@ -1,7 +1,5 @@
 """The two lanes of the tests: every folder is in one, and what a run of the core adds to pytest."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

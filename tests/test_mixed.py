@@ -1,9 +1,6 @@
 """Everything of shared clusters at once: the accountants agree, and every door gives the same."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,16 +10,13 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from crowded import Whatever
 from gpusched_baselines import make_policy
-from gpusched_env import GpuClusterVectorEnv, UtilisationModel, rollout, simulate
+from gpusched_env import GpuClusterVectorEnv, Synchronisation, UtilisationModel, rollout, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from mixed import check_shared_gpus, mixed_instance
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
+def test_random_runs_of_mixed_kinds_audit_clean(tmp_path):
     met: Counter[str] = Counter()
     for seed in range(30):
         instance = mixed_instance(seed)
@@ -30,7 +24,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
         met["utilisation"] += isinstance(instance.interference, UtilisationModel)
-        met["helpers"] += instance.synchronisation is not None
+        met["helpers"] += instance.of(Synchronisation) is not None
         met["switching"] += instance.jobs.resume_s is not None
         met["quotas"] += instance.tenancy == "quota"
         met["spread"] += instance.most_spread > 0
@@ -44,7 +38,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
 
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts-x", "edf-preemptive", "antman", "fill"]))
-def test_simulate_and_the_environment_agree(seed: int, name: str) -> None:
+def test_simulate_and_the_environment_agree(seed, name):
     instance, policy = mixed_instance(seed), make_policy(name)
     direct = simulate(instance, policy, on_round=check_shared_gpus)
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
@@ -53,7 +47,7 @@ def test_simulate_and_the_environment_agree(seed: int, name: str) -> None:
     assert stepped.total_eur == pytest.approx(direct.total_eur, rel=1e-9)
 
 
-def test_single_and_vector_environments_agree() -> None:
+def test_single_and_vector_environments_agree():
     for seed in range(6):
         instance = mixed_instance(seed)
         envs = GpuClusterVectorEnv(2, instance=instance, autoreset_mode="Disabled")

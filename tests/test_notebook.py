@@ -1,7 +1,5 @@
 """What a notebook shows of an instance, a scenario and a result is a small table, and nothing in it is markup."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from html.parser import HTMLParser
 

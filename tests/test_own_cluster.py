@@ -1,10 +1,8 @@
 """A cluster of one's own, and the published inputs, cost the same through every door."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -16,6 +14,7 @@ from gpusched_env import (
     ENVIRONMENT_ID,
     GpuClusterEnv,
     GpuClusterVectorEnv,
+    Instance,
     JobPolicy,
     load_instance,
     load_scenario,
@@ -25,11 +24,6 @@ from gpusched_env import (
     simulate,
 )
 from own_cluster import write_own_cluster
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env import Instance
 
 POLICIES = ("fifo", "edf", "sts", "sts-x")
 PUBLISHED = ("published-high", "published-sharing")
@@ -65,7 +59,7 @@ def costs_of_a_vector(env: GpuClusterVectorEnv, policy: JobPolicy, seed: int) ->
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_simulate_and_both_environments_agree_on_a_cluster_of_ones_own(own: Path, tmp_path: Path, name: str):
+def test_simulate_and_both_environments_agree_on_a_cluster_of_ones_own(own, tmp_path, name):
     policy, asking = asked_as(name)
     instances = [make_instance(load_scenario(own), seed) for seed in (3, 4)]
     direct = [simulate(instance, policy).total_eur for instance in instances]
@@ -81,7 +75,7 @@ def test_simulate_and_both_environments_agree_on_a_cluster_of_ones_own(own: Path
         assert costs_of_a_vector(many, policy, 3) == pytest.approx(direct, rel=1e-9)
 
 
-def test_the_cluster_of_ones_own_is_crowded_enough_to_tell_policies_apart(own: Path):
+def test_the_cluster_of_ones_own_is_crowded_enough_to_tell_policies_apart(own):
     instance = make_instance(load_scenario(own), 3)
     results = [simulate(instance, make_policy(name)) for name in POLICIES]
     assert len({round(result.total_eur, 6) for result in results}) > 1
@@ -90,7 +84,7 @@ def test_the_cluster_of_ones_own_is_crowded_enough_to_tell_policies_apart(own: P
 
 @pytest.mark.parametrize("scenario", PUBLISHED)
 @pytest.mark.parametrize("name", ["edf", "sts"])
-def test_simulate_and_both_environments_agree_on_the_published_inputs(scenario: str, name: str):
+def test_simulate_and_both_environments_agree_on_the_published_inputs(scenario, name):
     policy, asking = asked_as(name)
     if isinstance(policy, Sts):
         policy = replace(policy, postprocess=False)  # what is left of shared GPUs is given away by whole rounds alone
@@ -104,7 +98,7 @@ def test_simulate_and_both_environments_agree_on_the_published_inputs(scenario: 
     assert costs_of_a_vector(many, policy, 1) == pytest.approx([direct.total_eur], rel=1e-9)
 
 
-def test_a_run_of_it_is_written_and_the_audit_finds_nothing(own: Path, tmp_path: Path):
+def test_a_run_of_it_is_written_and_the_audit_finds_nothing(own, tmp_path):
     run = tmp_path / "run"
     succeeds("simulate", "-p", "sts", "--scenario", own, "--seed", 3, "--out", run)
     assert "no difference" in succeeds("audit", run).stdout
@@ -112,7 +106,7 @@ def test_a_run_of_it_is_written_and_the_audit_finds_nothing(own: Path, tmp_path:
     assert json.loads((run / "run.json").read_text())["total_eur"] == pytest.approx(result.total_eur, rel=1e-12)
 
 
-def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path):
+def test_a_comparison_of_it_runs_and_can_be_run_again(own, tmp_path):
     compare = ("compare", "-p", "edf,sts", "--seeds", "3-4", "-w", 1)
     succeeds(*compare, "--scenario", own, "--out", tmp_path / "a")
     succeeds(*compare, "--scenario", tmp_path / "a" / "scenario.toml", "--out", tmp_path / "b")
@@ -123,7 +117,7 @@ def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path)
     assert costs[0]["sts", 3] == pytest.approx(direct.total_eur, rel=1e-12)
 
 
-def test_an_agent_is_trained_on_it_and_evaluated(own: Path, tmp_path: Path):
+def test_an_agent_is_trained_on_it_and_evaluated(own, tmp_path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     succeeds(
         "train", "--scenario", own, "--agent", "ppo", "--envs", 2, "--hidden", 8, "--validation-seeds", "500",

@@ -1,7 +1,5 @@
 """The commands of the pages: each has only options that there are, and all that take a moment run."""
 
-from __future__ import annotations
-
 import re
 
 import click
@@ -17,7 +15,6 @@ from page_commands import (
     PLACEHOLDER,
     ROOT,
     SLOW,
-    PageCommand,
     is_complete,
     page_commands,
     quick_commands,
@@ -45,7 +42,7 @@ def test_the_commands_of_all_kinds_are_found():
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: f"{command.page}: {command.text}")
-def test_a_command_of_a_page_has_only_options_that_there_are(command: PageCommand):
+def test_a_command_of_a_page_has_only_options_that_there_are(command):
     try:
         parse(command.words)
     except click.exceptions.Exit:
@@ -69,11 +66,11 @@ def test_targets_of_make_and_programs_of_the_repository_are_there():
 
 
 @pytest.mark.parametrize("pattern", [*NOT_RUN, *SLOW, *map(re.escape, BEFORE)])
-def test_a_pattern_of_commands_is_still_one_of_a_command_of_a_page(pattern: str):
+def test_a_pattern_of_commands_is_still_one_of_a_command_of_a_page(pattern):
     assert [command for command in COMMANDS if is_complete(command) and re.fullmatch(pattern, command.text)]
 
 
 @pytest.mark.parametrize("command", quick_commands(slow=False), ids=lambda command: command.text)
-def test_a_command_of_a_page_runs(command: PageCommand, tmp_path, monkeypatch):
+def test_a_command_of_a_page_runs(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     run(command, tmp_path)

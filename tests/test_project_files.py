@@ -1,7 +1,5 @@
 """What is beside the code agrees: workflows, hooks, templates and the release with the Makefile and pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import tomllib
@@ -32,7 +30,6 @@ def steps(name: str) -> list[dict[str, Any]]:
 
 
 def recipe(target: str) -> list[str]:
-    """Give the commands of a target of the Makefile."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     return re.search(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)[1].replace("\t", "").splitlines()
 
@@ -94,7 +91,7 @@ def test_the_cache_of_kernels_covers_every_folder_that_has_some():
     assert [folder for folder in cached if not (ROOT / folder).is_dir()] == []
 
 
-def test_only_the_job_that_publishes_may_and_only_after_all_checks_and_a_persons_consent():
+def test_a_release_is_checked_before_it_is_built_and_published_with_a_persons_consent():
     jobs = workflow("release")["jobs"]
     publish = jobs.pop("publish")
     assert publish["permissions"] == {"id-token": "write"}
@@ -106,9 +103,6 @@ def test_only_the_job_that_publishes_may_and_only_after_all_checks_and_a_persons
     steps_of_a_person = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Release\n")[1]
     for name in (f"`{variable}`", f"`{publish['environment']}`", "`release.yml`", f"`{PROJECT['name']}`"):
         assert name in steps_of_a_person
-
-
-def test_a_release_is_checked_before_it_is_built_and_its_wheel_before_it_is_kept():
     build = [step.get("run") or step["uses"] for step in workflow("release")["jobs"]["build"]["steps"]]
     order = [
         next(place for place, text in enumerate(build) if part in text)
@@ -136,27 +130,21 @@ def test_a_tag_is_released_if_it_is_the_version_and_the_changelog_has_it(tag, ve
     assert all(part in fault for part, fault in zip(parts, found, strict=True))
 
 
-def test_the_release_script_refuses_a_tag_of_another_version(capsys):
+def test_the_scripts_refuse_a_tag_of_another_version_and_two_wheels(capsys):
     main = script("check_release")["main"]
     assert main(["v999.0"]) == 1
     assert f"has version {PROJECT['version']}" in capsys.readouterr().err
     assert main([]) == 2
     assert "usage" in capsys.readouterr().err
-
-
-def test_the_wheel_script_takes_one_wheel(capsys):
     assert script("check_wheel")["main"](["a.whl", "b.whl"]) == 2
     assert "usage" in capsys.readouterr().err
 
 
-def test_the_local_hooks_are_the_commands_of_make_check():
+def test_the_local_hooks_are_the_commands_of_make_check_and_others_have_a_version():
     local = next(each for each in parsed(ROOT / ".pre-commit-config.yaml")["repos"] if each["repo"] == "local")
     commands = [hook["entry"].replace(".venv/bin", "$(BIN)") for hook in local["hooks"]]
     assert sorted(commands) == sorted(recipe("check"))
     assert all(hook["language"] == "system" and hook["pass_filenames"] is False for hook in local["hooks"])
-
-
-def test_the_other_hooks_have_a_version_and_refuse_large_files():
     others = [each for each in parsed(ROOT / ".pre-commit-config.yaml")["repos"] if each["repo"] != "local"]
     assert all(re.fullmatch(r"v\d+\.\d+\.\d+", each["rev"]) for each in others)
     hooks = {hook["id"]: hook.get("args") for each in others for hook in each["hooks"]}
@@ -204,7 +192,7 @@ def rooms(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_page_on_the_architecture_names_every_room_and_no_other(package: str):
+def test_the_page_on_the_architecture_names_every_room_and_no_other(package):
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     section = re.search(rf"^## {package}\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
     assert rooms(package) - set(re.findall(r"`(\w+)`", section)) == set()

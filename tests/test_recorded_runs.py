@@ -1,7 +1,5 @@
 """Runs that were recorded come out the same, to the last bit."""
 
-from __future__ import annotations
-
 import pytest
 
 import recorded_runs as recorded

@@ -1,7 +1,5 @@
 """Public names, pages and help texts use the terms of the glossary, which lists the words that are not used."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path
@@ -38,7 +36,6 @@ PLAIN = re.compile(
 
 
 def parts(name: str) -> set[str]:
-    """Split a name at underscores and capitals."""
     return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
@@ -70,7 +67,7 @@ def test_the_list_is_read():
     assert ("steering" in parts("GpuSteeringEnv"), "pace" in parts("least_pace")) == (True, True)
 
 
-def test_no_public_name_has_such_a_word():
+def test_no_public_name_has_such_a_word_or_is_given_twice():
     singular = {word.removesuffix("s") for word in WORDS} | WORDS
     found = {
         f"{module.relative_to(ROOT)}: {name}"
@@ -79,9 +76,6 @@ def test_no_public_name_has_such_a_word():
         if {part.removesuffix("s") for part in parts(name)} & singular or name in WORDS
     }
     assert found == set()
-
-
-def test_no_two_public_classes_have_one_name():
     places: dict[str, set[Path]] = {}
     for module in MODULES:
         for node in ast.parse(module.read_text(encoding="utf-8")).body:
@@ -119,7 +113,6 @@ def test_no_description_of_a_policy_or_setting_has_such_a_word():
 
 
 def documented(docstring: str, heading: str) -> list[str]:
-    """List the names that a section of a docstring has."""
     found = re.search(rf"^{heading}:\n((?:    .*\n?|\n)+)", docstring, re.MULTILINE)
     listed = re.findall(r"^    (\w+(?:, \w+)*): ", found[1], re.MULTILINE) if found else []
     return [name for names in listed for name in names.split(", ")]

@@ -108,7 +108,7 @@ def check_cells(record: Record) -> Iterator[Difference]:
         by_cell[interval.node].append(interval)
         by_host[interval.host].append(interval)
         host, cell = record.nodes[first + interval.host].gpu_type, record.nodes[interval.node].gpu_type
-        if cell.rpartition("/")[2] != host.rpartition("/")[2]:
+        if record.gpu_types[cell].hardware != record.gpu_types[host].hardware:
             yield Difference(interval.where, host, cell, "hardware of the host")
         if interval.node >= first and interval.host != interval.node - first:
             yield Difference(interval.where, interval.host, interval.node - first, "host of a host")

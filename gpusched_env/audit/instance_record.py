@@ -37,6 +37,7 @@ _FIELDS = (
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
+    "owner", "hardware",
 )  # fmt: skip
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
@@ -69,7 +70,8 @@ class GpuTypeRecord:
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
     `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: no such model.
     `below[a][b]` is the factor on the time of application a beside b of higher priority; None: by utilisation.
-    `idle_saving_w` is the power that a held GPU saves while it is idle [W].
+    `idle_saving_w` is the power that a held GPU saves while it is idle [W], and `hardware` the name that types of
+    several owners have in common.
     """
 
     node_power_w: list[float]
@@ -79,7 +81,8 @@ class GpuTypeRecord:
     slowdown: list[list[float]] | None
     utilisation: list[float] | None
     idle_saving_w: float
-    below: list[list[float]] | None = None
+    below: list[list[float]] | None
+    hardware: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,6 +355,8 @@ def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuT
     most = table.column("max_gpus_per_node", whole, count, _GPUS_OF_A_NODE)
     idle = table.column("idle_gpu_power_w", number, count, NOT_NEGATIVE, default=0.0)
     tables = table.column("node_power_w", anything, count) if table.has("node_power_w") else [None] * count
+    table.column("owner", text, count, default="")
+    hardware = table.column("hardware", text, count, default="")
     slowdown, utilisation, rest, below, utilisation_model = _interference(instance, count, applications)
     records = {}
     for i in range(count):
@@ -359,9 +364,8 @@ def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuT
         if tables[i] is not None:
             watts = list_of(f"{table.name('node_power_w')}[{i}]", tables[i], number, most[i], POSITIVE)
         idle_saving = 0.0 if rest[i] is None else gpu[i] - rest[i]
-        records[names[i]] = GpuTypeRecord(
-            watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving, below[i]
-        )
+        figures = watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving, below[i]
+        records[names[i]] = GpuTypeRecord(*figures, hardware[i] or names[i])
     return records, utilisation_model
 
 

@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, Unpack
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpusched_env import rendering
-from gpusched_env.envs.factored import FactoredActions
 from gpusched_env.envs.kernels import LOOK, act_and_look, part_places, write_groups
-from gpusched_env.envs.parameters import takes_parameters_of
-from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import (
     MAX_IDLE_REVIEWS,
     NEVER,
@@ -33,6 +29,7 @@ from gpusched_env.envs.source import (
     reward_space,
     shape_of,
     source_of,
+    takes_parameters_of,
 )
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
@@ -47,14 +44,22 @@ from gpusched_env.observation import (
     part_slices,
     parts_of,
 )
-from gpusched_env.observation.groups import MECHANISM_OF
+from gpusched_env.observation.features import MECHANISM_OF
 from gpusched_env.observation.observe import write_mask
-from gpusched_env.simulator import Asking, Result, State, View
+from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import with_mechanisms
 from gpusched_env.simulator.policy import AskingSettings, environment_columns
 from gpusched_env.simulator.rounds import commit_round, run_to_round
 from gpusched_env.workload import Scenario, reward_scale_of
+
+if TYPE_CHECKING:
+    from gpusched_env.envs.factored import FactoredActions
+    from gpusched_env.envs.seeds import SeedRound, Seeds
+    from gpusched_env.envs.source import AnyScenario, Source
+    from gpusched_env.model import Configuration
+    from gpusched_env.rendering import GanttFrames
+    from gpusched_env.simulator import Result, View
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"
 Seen: TypeAlias = tuple[int, float, float, float, float, float, float]
@@ -67,6 +72,18 @@ def check_render_mode(mode: Any) -> None:
     if mode is not None and mode not in RENDER_MODES:
         allowed = f"None, {' or '.join(RENDER_MODES)}; human: by gymnasium.make, with the extra human (pygame)"
         raise InputError("render_mode", mode, allowed)
+
+
+def _seed_round(seeds: Seeds, scenario: AnyScenario, source: Source) -> SeedRound | None:
+    from gpusched_env.envs.seeds import seed_round  # noqa: PLC0415 - few need it
+
+    return seed_round(seeds, scenario, source)
+
+
+def _factored(configurations: Sequence[Configuration]) -> FactoredActions:
+    from gpusched_env.envs.factored import FactoredActions  # noqa: PLC0415 - few need it
+
+    return FactoredActions(configurations)
 
 
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
@@ -169,7 +186,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.asking = Asking(**asking)
         self.render_mode = render_mode
         self.source = source_of(scenario, settings, instance)
-        self.seeds = seed_round(seeds, scenario, self.source)
+        self.seeds = None if seeds is None else _seed_round(seeds, scenario, self.source)
         if reward_scale is None:
             reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
         self._reward: Reward = CostReward(reward_scale) if reward is None or isinstance(reward, str) else reward
@@ -197,13 +214,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.space_of_parts, self._places = space, part_places(space, self.option_features, others=self.features)
         self._actions = 1 + len(self.configurations)
         self.action_space: spaces.Space[Any] = spaces.Discrete(self._actions)
-        self.factored = FactoredActions(self.configurations) if factored else None
+        self.factored = _factored(self.configurations) if factored else None
         if self.factored is not None:
             self.action_space = self.factored.space
         self._shape = shape_of(self._state.instance)
         self._running = self._stalled = False
         self._invalid = 0
-        self._frames: rendering.GanttFrames | None = None
+        self._frames: GanttFrames | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -288,6 +305,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     def render(self) -> Any:
         """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3), one for each round (`rgb_array`)."""
+        from gpusched_env import rendering  # noqa: PLC0415 - few need it
+
         if self.render_mode == "ansi":
             return rendering.render_text(self._state)
         if self.render_mode is None:
@@ -359,6 +378,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """
         if self._running or self._state.board.count[at.DONE] == 0:
             raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
+        from gpusched_env.simulator.result import Result  # noqa: PLC0415 - few need it
+
         return Result.of(self._state, policy, seed, float("nan"))
 
     def _next_seed(self, seed: int | None) -> int:

@@ -14,7 +14,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
 from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Policy, Result, check_fit
 from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs
-from gpusched_env.simulator.simulate import check_stalled
+from gpusched_env.simulator.policy_run import check_stalled
 
 
 def rollout(

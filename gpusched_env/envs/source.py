@@ -1,4 +1,4 @@
-"""Sources of the instances of an environment: a scenario and seeds, or one instance that is replayed."""
+"""The arguments of environments: their sources of instances, and keywords that constructors pass on."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Any, ParamSpec, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -226,3 +228,41 @@ def check_reward(reward: Any, scale: Any) -> None:
         raise InputError("reward", reward, allowed)
     if scale not in (None, 1.0):
         raise InputError("reward_scale", scale, "1, beside a reward of your own")
+
+
+TRIED = "frameskip"
+"""TorchRL gives it to every environment, and goes on without it after a TypeError."""
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def takes_parameters_of(
+    *others: Callable[..., Any], without: tuple[str, ...] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of a function whose `**keywords` are parameters of `others`, but for some.
+
+    Its signature lists them by name, and a keyword that is no parameter raises an InputError with the nearest name.
+    """
+
+    def decorate(function: Callable[P, R]) -> Callable[P, R]:
+        shown = signature(function)
+        own = {name: one for name, one in shown.parameters.items() if one.kind is not Parameter.VAR_KEYWORD}
+        more = {name: one for other in others for name, one in signature(other).parameters.items()}
+        added = [one.replace(kind=Parameter.KEYWORD_ONLY) for name, one in more.items() if name not in (*own, *without)]
+        known = [*own.values(), *(one for one in added if one.name != "self")]
+        names = [one.name for one in known if one.name != "self"]
+
+        @wraps(function)
+        def checked(*args: P.args, **keywords: P.kwargs) -> R:
+            for name, value in keywords.items():
+                if name not in names:
+                    if name == TRIED:
+                        raise TypeError(f"unexpected keyword argument '{name}'")
+                    raise InputError(name, value, f"no such parameter; there are {', '.join(names)}")
+            return function(*args, **keywords)
+
+        checked.__signature__ = shown.replace(parameters=known)  # type: ignore[attr-defined]
+        return checked
+
+    return decorate

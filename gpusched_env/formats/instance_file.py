@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -15,19 +15,17 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats import price_fields
 from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
-from gpusched_env.formats.mechanism_fields import OWN, mechanism_fields, mechanisms_of, own_fields
+from gpusched_env.formats.mechanism_fields import mechanism_fields, mechanisms_of, own_fields
 from gpusched_env.model import (
     Cells,
     Configuration,
     EpochDistribution,
     GpuType,
-    HostMemory,
     Instance,
     Interference,
     JobTable,
     Node,
     SharedMemory,
-    Synchronisation,
     Tenant,
     UtilisationModel,
 )
@@ -47,7 +45,7 @@ _KINDS: dict[str, list[Any]] = {
     "bool": [bool],
     "tuple[float, ...] | None": [([float], None)],
 }
-_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread", "power_limit"}
+_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread", "power_limit", "owner", "hardware"}
 """Columns that are in the file only where some row has another value than the default, such as labels."""
 _TABLES: dict[str, dict[str, Schema]] = {
     name: {
@@ -95,16 +93,17 @@ _DOCUMENT: dict[str, Schema] = {
     "synchronisation?": None,
     "tenancy?": str,
     "tenants?": [{"name": str, "cells": [[None]]}],
-    "hosts?": int,
     "racks?": [int],
     "decision_interval_s?": float,
     "saved_kw?": [[float]],
-    "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
-    **{f"{field}?": None for field in OWN},
+    "host_memory?": None,
+    "site?": None,
     "gpu_hour_eur?": float,
     "prices?": price_fields.SCHEMA,
     "mechanisms?": None,
+    "hosts?": int,
 }
+"""The fields, in the order of the file."""
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
     "utilisation": [[float]],
@@ -122,15 +121,6 @@ _UTILISATION: dict[str, Schema] = {
         "host_gb_per_s": float,
         "adapt_s": float,
     },
-}
-_SYNCHRONISATION: dict[str, Schema] = {
-    "compute_s": [[float]],
-    "sync_s": [[float]],
-    "cpu_machines": int,
-    "backend?": str,
-    "cpu_machine_w?": float,
-    "core_nodes?": float,
-    "inside_s?": [[float]],
 }
 
 
@@ -183,7 +173,6 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
     ]
     document["interference"] = interference_fields(instance.interference)
-    document |= synchronisation_field(instance)
     if tenants:
         document["tenancy"] = instance.tenancy
         document["tenants"] = [
@@ -196,16 +185,15 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["decision_interval_s"] = float(instance.decision_interval_s)
     if instance.saved_kw is not None:
         document["saved_kw"] = [list(row) for row in instance.saved_kw]
-    if instance.host_memory is not None:
-        finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
-        document["host_memory"] = finite  # no limit is no value
     document |= own_fields(instance)
     if instance.gpu_hour_eur:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
     if instance.prices is not None:
         document["prices"] = price_fields.price_fields(instance.prices)
     document |= mechanism_fields(instance)
-    return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
+    if tenants and instance.hosts:
+        document["hosts"] = instance.hosts
+    return {name: document[name] for name in (field.rstrip("?") for field in _DOCUMENT) if name in document}
 
 
 def _columns(rows: Sequence[Any], schema: Mapping[str, Schema]) -> dict[str, list[Any]]:
@@ -248,21 +236,6 @@ def interference_fields(model: Interference | UtilisationModel | None) -> dict[s
             name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in own.items()
         }
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
-
-
-def synchronisation_field(instance: Instance) -> dict[str, Any]:
-    """Return the field by its name, or nothing where the instance has none."""
-    own = instance.synchronisation
-    if own is None:
-        return {}
-    entry: dict[str, Any] = {name: getattr(own, name).tolist() for name in ("compute_s", "sync_s")}
-    entry["cpu_machines"] = int(own.cpu_machines)
-    default = {field.name: field.default for field in fields(own)}
-    rest = {name: getattr(own, name) for name in ("backend", "cpu_machine_w", "core_nodes")}
-    entry |= {name: value for name, value in rest.items() if value != default[name]}
-    if own.inside_s is not None:
-        entry["inside_s"] = own.inside_s.tolist()
-    return {"synchronisation": entry}
 
 
 def load_instance(path: str | Path) -> Instance:
@@ -316,10 +289,8 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         tuple(_rows("configurations", read, Configuration)),
         _job_table(read),
         interference=interference_of(read["interference"]),
-        synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
         saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
-        host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
         prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
         mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
@@ -402,18 +373,6 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
 def _memory_of(read: dict[str, Any]) -> SharedMemory:
     tables = {name: np.array(read[name], dtype=np.float64) for name in ("need_gib", "least_gib")}
     return SharedMemory(**(read | tables | {"iteration_s": _array("memory.iteration_s", read["iteration_s"], 2)}))
-
-
-def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:
-    if "synchronisation" not in document:
-        return None
-    read = checked("synchronisation", document["synchronisation"], _SYNCHRONISATION)
-    for name in (name for name in ("compute_s", "sync_s", "inside_s") if name in read):
-        lengths = sorted({len(row) for row in read[name]})
-        if len(lengths) != 1:
-            raise InputError(f"synchronisation.{name}", f"rows of {lengths} numbers", "equally long rows")
-        read[name] = np.array(read[name])
-    return Synchronisation(**read)
 
 
 def _tenant(where: str, entry: dict[str, Any]) -> Tenant:

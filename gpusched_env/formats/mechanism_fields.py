@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 
-OWN = {"site": "cap"}
+OWN = {"synchronisation": "network", "host_memory": "switching", "site": "cap"}
 """Fields of the mechanisms of this package, each on its own in a document."""
 
 

@@ -32,11 +32,6 @@ def _idle_power_w(instance: Instance) -> Any:
     return getattr(instance.interference, "idle_power_w", None)
 
 
-def _uses_switching(instance: Instance, _: Facts) -> bool:
-    host = instance.host_memory
-    return instance.jobs.resume_s is not None or (host is not None and host.pool_gib < float("inf"))
-
-
 USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "cap": lambda instance, _: instance.find("cap") is not None,
     "quotas": lambda instance, _: instance.tenancy == "quota",
@@ -44,10 +39,10 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.interference is not None,
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
-    "network": lambda instance, _: instance.synchronisation is not None,
+    "network": lambda instance, _: instance.find("network") is not None,
     "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.saved_kw is not None,
     "profiling": lambda instance, _: getattr(instance.interference, "profile_s", 0.0) > 0.0,
-    "switching": _uses_switching,
+    "switching": lambda instance, _: instance.jobs.resume_s is not None,
     "prices": lambda instance, _: instance.prices is not None or instance.gpu_hour_eur > 0.0,
 }
 """Whether an instance uses each mechanism, in the order in which hooks call them."""

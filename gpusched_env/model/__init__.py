@@ -1,19 +1,23 @@
 """The model: frozen values, validated where they are made."""
 
-from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
-from gpusched_env.model.distribution import EpochDistribution
-from gpusched_env.model.host_memory import HostMemory
-from gpusched_env.model.instance import Instance
-from gpusched_env.model.interference import Interference, UtilisationModel
-from gpusched_env.model.job import Job
-from gpusched_env.model.job_table import JobTable
-from gpusched_env.model.machine import Machine
-from gpusched_env.model.mechanism import Mechanism
-from gpusched_env.model.prices import DemandCharge, PriceSeries
-from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
-from gpusched_env.model.shared_memory import SharedMemory
-from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
-from gpusched_env.model.tenant import Cells, Tenancy, Tenant
+from typing import TYPE_CHECKING
+
+from gpusched_env.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
+    from gpusched_env.model.distribution import EpochDistribution
+    from gpusched_env.model.instance import Instance
+    from gpusched_env.model.interference import Interference, UtilisationModel
+    from gpusched_env.model.job import Job
+    from gpusched_env.model.job_table import JobTable
+    from gpusched_env.model.machine import Machine
+    from gpusched_env.model.mechanism import Mechanism
+    from gpusched_env.model.prices import DemandCharge, PriceSeries
+    from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
+    from gpusched_env.model.shared_memory import SharedMemory
+    from gpusched_env.model.synchronisation import iteration_s, network_load, traffic
+    from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
 __all__ = [
     "Cells",
@@ -21,7 +25,6 @@ __all__ = [
     "DemandCharge",
     "EpochDistribution",
     "GpuType",
-    "HostMemory",
     "Instance",
     "Interference",
     "Job",
@@ -31,7 +34,6 @@ __all__ = [
     "Node",
     "PriceSeries",
     "SharedMemory",
-    "Synchronisation",
     "Tenancy",
     "Tenant",
     "UtilisationModel",
@@ -44,3 +46,5 @@ __all__ = [
     "single_node_configurations",
     "traffic",
 ]
+
+__getattr__ = lazy_names(__name__, __file__)

@@ -17,7 +17,15 @@ MOST_PRIORITIES = 10
 
 _MARKS = ("", "!", *(f"!{priority}" for priority in range(2, MOST_PRIORITIES)))
 
+OVERHEAD, FILLED, LEAST_SPEED = 0.03, 0.85, 0.02
+"""Defaults of how jobs divide the time of a GPU (`UtilisationModel`)."""
+
 Kind = Literal["single-node", "multi-node", "spread", "shared"]
+
+Backend = Literal["all-reduce", "parameter-server", "byteps"]
+"""How jobs on several nodes synchronise."""
+Topology = Literal["pcie", "nvlink"]
+"""How the GPUs of a machine are linked: PCIe switches alone, or NVLink beside them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +132,8 @@ class GpuType:
         node_power_w: Power of a node with 1, 2, ... busy GPUs [W], `max_gpus_per_node` numbers > 0; in place of the
             other powers. Of these `gpu_power_w` still counts where GPUs draw power by their utilisation
             (`UtilisationModel`): a held, idle GPU draws `gpu_power_w` - `idle_power_w` less than in the table.
+        owner: Name of the tenant that alone has the nodes of this type; empty: nobody.
+        hardware: Name of the hardware, which types of several owners have in common; empty: `name`.
 
     Raises:
         InputError: A value is out of its range.
@@ -136,6 +146,8 @@ class GpuType:
     max_gpus_per_node: int = 8
     idle_gpu_power_w: float = 0.0
     node_power_w: tuple[float, ...] | None = None
+    owner: str = ""
+    hardware: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -189,6 +201,11 @@ class GpuType:
         if len(table) != self.max_gpus_per_node:
             raise InputError(field, list(table), f"{self.max_gpus_per_node} numbers, one for each number of busy GPUs")
         return tuple(checks.positive(f"{field}[{i}]", watts) for i, watts in enumerate(table))
+
+
+def hardware_of(gpu_types: Sequence[GpuType]) -> dict[str, str]:
+    """Return the name of the hardware of each GPU type by the name of the type, in their order."""
+    return {v.name: v.hardware or v.name for v in gpu_types}
 
 
 @dataclass(frozen=True, slots=True)

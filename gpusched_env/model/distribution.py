@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,12 @@ from gpusched_env.model import checks
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import ArrayLike, NDArray
+
+
+@lru_cache(maxsize=16)
+def equal_bins(bins: int) -> NDArray[np.float64]:
+    """Return the edges of equal bins of (0, 1], (bins + 1,), read-only."""
+    return checks.frozen_array(np.linspace(0.0, 1.0, bins + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +140,7 @@ class EpochDistribution:
             raise InputError("distribution.masses", weights.tolist(), "rows of numbers >= 0, each with a positive sum")
         tail = np.cumsum(weights[:, ::-1], axis=1)[:, ::-1]
         survival = checks.frozen_array(tail / tail[:, :1])
-        edges = checks.frozen_array(np.linspace(0.0, 1.0, weights.shape[1] + 1))
+        edges = equal_bins(weights.shape[1])
         return tuple(cls._checked(edges, row, family) for row in survival)
 
     @classmethod

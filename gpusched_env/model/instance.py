@@ -11,11 +11,8 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
-from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.mechanism import M, Mechanism, in_order
-from gpusched_env.model.tenant import beyond_quota, check_tenants
-from gpusched_env.notebook import facts_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,11 +20,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
-    from gpusched_env.model.host_memory import HostMemory
-    from gpusched_env.model.interference import Interference
+    from gpusched_env.model.interference import Interference, UtilisationModel
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
-    from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
 ROUNDED = 1e-9
@@ -53,7 +48,6 @@ class Instance:
             None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
-        synchronisation: How jobs on several nodes synchronise; None: they take the time in `jobs`.
         tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
         tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
             jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
@@ -64,8 +58,6 @@ class Instance:
             `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
-            has a link of its own.
         saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
             whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
@@ -88,13 +80,11 @@ class Instance:
     interference: Interference | UtilisationModel | None = None
     name: str = ""
     seed: int = 0
-    synchronisation: Synchronisation | None = None
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
     hosts: int = 0
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
-    host_memory: HostMemory | None = None
     saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
@@ -115,10 +105,8 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._check_interference()
-        self._check_synchronisation()
-        self._check_host_memory()
         self._check_saved_power()
-        check_tenants(self)
+        self._check_tenants()
         self._close_what_does_not_fit()
         if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
             raise InputError("gpu_hour_eur", self.gpu_hour_eur, "0 with cells, which are on whole hosts")
@@ -174,22 +162,22 @@ class Instance:
 
     def _check_interference(self) -> None:
         model, kinds, types = self.interference, len(self.jobs.applications), len(self.gpu_types)
-        if any(c.priority for c in self.configurations) and not isinstance(model, UtilisationModel):
+        divided = self.divided_time
+        if any(c.priority for c in self.configurations) and divided is None:
             first = next(c for c in self.configurations if c.priority)
             raise InputError(
                 "configurations", first.name, "shares without priorities, unless interference is a UtilisationModel"
             )
         if model is None:
             return
-        name, table = (
-            ("utilisation", model.utilisation) if isinstance(model, UtilisationModel) else ("slowdown", model.slowdown)
-        )
+        name = "slowdown" if divided is None else "utilisation"
+        table = getattr(model, name)
         if table.shape != (types, kinds, kinds)[: table.ndim]:
             axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
             wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
             raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
         self._check_shared_memory()
-        below = model.below if isinstance(model, UtilisationModel) else None
+        below = None if divided is None else divided.below
         if below is not None and below.shape != (types, kinds, kinds):
             raise InputError("interference.below", below.shape, f"({types}, {kinds}, {kinds}): GPU types, applications")
         shared = [configuration.kind == "shared" for configuration in self.configurations]
@@ -199,15 +187,15 @@ class Instance:
         if longest_s * slowest > checks.LONGEST_S:
             allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
             raise InputError(f"interference.{name}", slowest, allowed)
-        if isinstance(model, UtilisationModel):
-            self._check_idle_power(model)
+        if divided is not None:
+            self._check_idle_power(divided)
             whole = np.isfinite(self.jobs.seconds_per_epoch[:, ~np.array(shared)]).any(axis=1)
-            if model.profile_s and not np.all(whole):
+            if divided.profile_s and not np.all(whole):
                 allowed = f"0, since job {int(np.argmin(whole))} may use no whole GPUs, on which it would be profiled"
-                raise InputError("interference.profile_s", model.profile_s, allowed)
+                raise InputError("interference.profile_s", divided.profile_s, allowed)
 
     def _check_shared_memory(self) -> None:
-        own = self.interference.memory if isinstance(self.interference, UtilisationModel) else None
+        own = None if self.divided_time is None else self.divided_time.memory
         if own is None:
             return
         shape = (len(self.gpu_types), len(self.jobs.applications))
@@ -226,23 +214,6 @@ class Instance:
             if not low <= idle_w <= high:
                 allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
-
-    def _check_synchronisation(self) -> None:
-        if self.synchronisation is not None and self.most_spread:
-            raise InputError("synchronisation", "...", "none with spread configurations, whose times are measured")
-        several = next((c.name for c in self.configurations if c.nodes > 1 and c.share < 1.0), None)
-        if self.synchronisation is not None and several is not None:
-            raise InputError("synchronisation", several, "none with shares on several nodes")
-        shape = (len(self.gpu_types), len(self.jobs.applications))
-        if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
-            allowed = f"{shape}: GPU types, applications"
-            raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
-
-    def _check_host_memory(self) -> None:
-        if self.host_memory is not None and self.jobs.resume_s is None:
-            raise InputError("host_memory", "...", "None, unless jobs have resume_s")
-        if self.host_memory is not None and self.hosts:
-            raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
 
     def _check_saved_power(self) -> None:
         """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
@@ -267,6 +238,15 @@ class Instance:
                 raise InputError(f"saved_kw[{a}][{c}]", float(saved[a, c]), allowed)
         object.__setattr__(self, "saved_kw", rows)
 
+    def _check_tenants(self) -> None:
+        if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":
+            return
+        from gpusched_env.model import tenant  # noqa: PLC0415 - few need it
+
+        tenant.check_tenants(self.tenants, self.tenancy, self.jobs.tenant, self.gpu_types)
+        tenant.check_racks(self.nodes, self.racks)
+        tenant.check_hosts(self.nodes, self.racks, self.hosts, self.tenancy, self.tenants, self.gpu_types)
+
     def __repr__(self) -> str:
         types = ", ".join(v.name for v in self.gpu_types)
         return (
@@ -289,12 +269,10 @@ class Instance:
         pue: float = 1.58,
         restart_s: float = 0.0,
         interference: Interference | UtilisationModel | None = None,
-        synchronisation: Synchronisation | None = None,
         name: str = "",
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
-        host_memory: HostMemory | None = None,
         saved_kw: Sequence[Sequence[float]] | None = None,
         gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
@@ -311,12 +289,10 @@ class Instance:
             pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
             interference: How co-runners on one GPU affect one another.
-            synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
             tenants: The tenants of the cluster.
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
-            host_memory: What nodes have for the states of jobs.
             saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
@@ -334,12 +310,10 @@ class Instance:
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
             interference=interference,
-            synchronisation=synchronisation,
             name=name,
             tenants=tuple(tenants),
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
-            host_memory=host_memory,
             saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             gpu_hour_eur=gpu_hour_eur,
             prices=prices,
@@ -381,11 +355,9 @@ class Instance:
         if self.most_spread:
             whole = self.consolidated
             seconds = checks.frozen_array(np.where(whole >= 0, np.minimum(seconds, _or_inf(seconds, whole)), seconds))
-        if self.synchronisation is None:
-            return seconds
-        types = self.type_of_configuration.tolist()
-        least = self.synchronisation.least_slowdowns(self.configurations, types, len(self.nodes))
-        return checks.frozen_array(seconds * least[self.jobs.application])
+        for own in self.mechanisms:
+            seconds = own.fastest(self, seconds)
+        return seconds
 
     @property
     def most_spread(self) -> int:
@@ -419,6 +391,37 @@ class Instance:
                 highest[c.unlimited] = i
         return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
+    @property
+    def divided_time(self) -> UtilisationModel | None:
+        """Return how jobs divide the time of GPUs; None: shares are not by utilisation."""
+        if self.interference is None:
+            return None
+        from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
+
+        return self.interference if isinstance(self.interference, UtilisationModel) else None
+
+    @property
+    def machines(self) -> tuple[Node, ...]:
+        """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
+        return self.nodes[-self.hosts :]
+
+    @property
+    def quotas(self) -> NDArray[np.int64]:
+        """Return the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
+        if self.tenancy != "quota":
+            return np.zeros((0, len(self.gpu_types)), dtype=np.int64)
+        each = [tenant.gpus(v.name) for tenant in self.tenants for v in self.gpu_types]
+        return np.array(each, dtype=np.int64).reshape(len(self.tenants), -1)
+
+    def _beyond_quota(self) -> NDArray[np.bool_]:
+        """Return which configurations take more than the whole quota of a job's tenant, (J, C)."""
+        limits = self.quotas
+        if not len(limits):
+            return np.zeros((1, 1), dtype=np.bool_)
+        gpus = np.array([c.gpus_per_node * c.nodes * c.share for c in self.configurations])
+        beyond: NDArray[np.bool_] = (gpus[None, :] > limits[:, self.type_of_configuration])[self.jobs.tenant]
+        return beyond
+
     def _held(self) -> NDArray[np.bool_]:
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
         of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
@@ -431,14 +434,14 @@ class Instance:
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
         closed = ~self._held()
-        moves = isinstance(self.interference, UtilisationModel) and self.interference.memory is not None
+        moves = self.divided_time is not None and self.divided_time.memory is not None
         memory = np.array(
             [
                 self.gpu_types[self._type_index[c.gpu_type]].memory_gib * (1.0 if moves else c.share)
                 for c in self.configurations
             ]
         )
-        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | beyond_quota(self)
+        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | self._beyond_quota()
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
@@ -447,7 +450,7 @@ class Instance:
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
         """Return the error of a job that fits nothing: its memory, or that no node holds an allowed configuration."""
-        beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
+        beyond = np.broadcast_to(self._beyond_quota(), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
         if np.any(may_use & ~closed & beyond):
             tenant = self.tenants[int(self.jobs.tenant[job])].name
@@ -474,6 +477,8 @@ def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray
 
 def _html(instance: Instance) -> str:
     """Return an HTML table with the size of the instance and the price of energy."""
+    from gpusched_env.notebook import facts_table  # noqa: PLC0415 - few need it
+
     nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
     tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
     facts = [

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.configuration import FILLED, LEAST_SPEED, OVERHEAD
 from gpusched_env.model.shared_memory import SharedMemory
 
 
@@ -104,9 +105,9 @@ class UtilisationModel:
     """
 
     utilisation: NDArray[np.float64]
-    overhead: float = 0.03
-    filled: float | NDArray[np.float64] = 0.85
-    least_speed: float = 0.02
+    overhead: float = OVERHEAD
+    filled: float | NDArray[np.float64] = FILLED
+    least_speed: float = LEAST_SPEED
     idle_power_w: NDArray[np.float64] | None = None
     fastest: bool = True
     below: NDArray[np.float64] | None = None

@@ -14,6 +14,13 @@ if TYPE_CHECKING:
     from gpusched_env.model.configuration import Configuration
     from gpusched_env.model.distribution import EpochDistribution
 
+BYTES_PER_GIB = 2.0**30
+
+
+def moving_s(state_gib: float, gb_per_s: float) -> float:
+    """Return the seconds in which a state S leaves a GPU and comes back at a bandwidth B, 2 S / B."""
+    return 2.0 * state_gib * BYTES_PER_GIB / (gb_per_s * 1e9)
+
 
 @dataclass(frozen=True, slots=True)
 class Job:

@@ -53,7 +53,7 @@ class JobTable:
             is allowed. None without `traced_start_s`.
         traced_type_known: Whether the trace states the GPU type of `traced_config`, shape (J,); False by default: the
             type is a guess.
-        state_gib: State that moves when a job is switched [GiB], shape (J,), ≥ 0; only `Instance.host_memory` asks.
+        state_gib: State that moves when a job is switched [GiB], shape (J,), ≥ 0; only `HostMemory` asks.
 
     A column with `metadata["label"]`, its description, is a field of the service's requests too.
 

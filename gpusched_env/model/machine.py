@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
-Topology = Literal["pcie", "nvlink"]
-"""How the GPUs of a machine are linked: PCIe switches alone, or NVLink beside them."""
+if TYPE_CHECKING:
+    from gpusched_env.model.configuration import Topology
 
 
 @dataclass(frozen=True, slots=True)

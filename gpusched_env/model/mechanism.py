@@ -11,6 +11,9 @@ from gpusched_env.parts import part_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    import numpy as np
+    from numpy.typing import NDArray
+
 M = TypeVar("M", bound="Mechanism")
 
 
@@ -34,6 +37,10 @@ class Mechanism:
         Raises:
             InputError: It may not.
         """
+
+    def fastest(self, instance: Any, seconds: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002 - of others
+        """Return the least seconds per epoch of jobs, (J, C), where `seconds` are those without the mechanism."""
+        return seconds
 
     def fields(self) -> dict[str, Any]:
         """Return the fields in files: by default those of the dataclass that are not None."""

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel
-from gpusched_env.model.interference import UtilisationModel
-from gpusched_env.model.tenant import largest_billed
+from gpusched_env.model.configuration import hardware_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +54,7 @@ class Rates:
         configs[:, NODES] = [c.nodes for c in configurations]
         configs[:, SPREAD] = [c.spread for c in configurations]
         shares = np.array([c.share for c in configurations])
-        billed = largest_billed(instance)
+        billed = _largest_billed(instance)
         largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
         price = np.array([instance.energy_price_eur_per_kwh, instance.pue, instance.gpu_hour_eur / 3600.0])
         shape, saved = (len(instance.jobs.applications), len(configs)), planned_saving_kilowatts(instance)
@@ -63,6 +62,17 @@ class Rates:
         write_node_rates(watts, price, rates.node)
         write_config_rates(rates.node, configs, shares, largest, saved, price, rates.planning, rates.least)
         return rates
+
+
+def _largest_billed(instance: Instance) -> dict[str, int]:
+    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
+    if not instance.hosts:
+        return instance.largest_node
+    largest, hardware = dict[str, int](), hardware_of(instance.gpu_types)
+    for host in instance.machines:
+        kind = hardware[host.gpu_type]
+        largest[kind] = max(largest.get(kind, 0), host.gpus)
+    return {name: largest[hardware[name]] for name in instance.largest_node}
 
 
 def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
@@ -75,9 +85,9 @@ def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Return the saving with which policies plan [kW], (A, C); (0, 0): none."""
-    model, shares = instance.interference, np.array([c.share for c in instance.configurations])
+    model, shares = instance.divided_time, np.array([c.share for c in instance.configurations])
     busy = None
-    if isinstance(model, UtilisationModel) and model.idle_power_w is not None:
+    if model is not None and model.idle_power_w is not None:
         busy = model.utilisation[instance.type_of_configuration].T
     return planned_part(saved_kilowatts(instance), shares, busy)
 
@@ -174,8 +184,8 @@ def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application is
     added: the result is the least cost per epoch over the seconds that an epoch takes alone.
     """
-    least, model = Rates.of(instance).least, instance.interference
-    if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
+    least, model = Rates.of(instance).least, instance.divided_time
+    if model is None or model.idle_power_w is None:
         return least
     types, configurations = instance.type_of_configuration, instance.configurations
     idle_saving_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w

@@ -11,24 +11,19 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.configuration import hardware_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from gpusched_env.model.configuration import Node
-    from gpusched_env.model.instance import Instance
+    from gpusched_env.model.configuration import GpuType, Node
 
 Tenancy = Literal["none", "quota", "private", "cells"]
 """How tenants share a cluster: names only; GPUs counted by a quota; nodes of their own; or virtual clusters of cells
 that are bound to nodes when they are used."""
 TENANCIES: tuple[Tenancy, ...] = ("none", "quota", "private", "cells")
-
-BETWEEN = "/"
-"""Separator of the name of a tenant and that of a GPU type in the name of the tenant's own type."""
-OPPORTUNISTIC = "opportunistic"
-"""In place of a tenant's name: GPUs that no tenant uses now, for opportunistic jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +53,19 @@ class Tenant:
     """A tenant: a name, and its guaranteed cells. Its quota of a GPU type is the sum of their GPUs.
 
     Args:
-        name: Name, which is not empty and has no `/`, nor is it `opportunistic`.
+        name: Name, which is not empty.
         cells: The cells of its virtual cluster; without any it is a name only, by which results are grouped.
 
     Raises:
-        InputError: The name is not allowed.
+        InputError: The name is empty.
     """
 
     name: str
     cells: tuple[Cells, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name or BETWEEN in self.name or self.name == OPPORTUNISTIC:
-            raise InputError(
-                "tenant.name", self.name, f"a text without {BETWEEN!r}, neither empty nor {OPPORTUNISTIC!r}"
-            )
+        if not self.name:
+            raise InputError("tenant.name", self.name, "a text that is not empty")
 
     def gpus(self, gpu_type: str) -> int:
         """Count its guaranteed GPUs of a type."""
@@ -85,20 +78,6 @@ class Tenant:
             if cells.gpu_type == gpu_type:
                 found[cells.gpus] += cells.count
         return found
-
-
-def name_of(tenant: str, gpu_type: str) -> str:
-    return f"{tenant}{BETWEEN}{gpu_type}"
-
-
-def hardware(gpu_type: str) -> str:
-    """Return the name of the hardware of a GPU type: for a tenant's own type, its name without the tenant."""
-    return gpu_type.rpartition(BETWEEN)[2]
-
-
-def tenant_name(text: str) -> str:
-    name = text.replace(BETWEEN, "-")
-    return f"{name or 'nobody'}*" if name in {"", OPPORTUNISTIC} else name
 
 
 LEVELS = tuple(2**k for k in range(11))
@@ -142,48 +121,43 @@ MOST_GPUS = 32
 """GPUs that a node with cells may have: `mechanisms.cells.binding` has a bit for each."""
 
 
-def machines(instance: Instance) -> tuple[Node, ...]:
-    """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
-    return instance.nodes[-instance.hosts :]
-
-
-def check_tenants(instance: Instance) -> None:
+def check_tenants(
+    tenants: Sequence[Tenant], tenancy: str, of_jobs: NDArray[np.int64], gpu_types: Sequence[GpuType]
+) -> None:
     """Check the tenants of an instance.
+
+    Args:
+        of_jobs: The index of the tenant of every job, (J,).
 
     Raises:
         InputError: There is no such tenancy, it needs tenants and there are none, two have one name, one has no
             cells with a tenancy or cells of an unknown GPU type, or a job is of a tenant that is not there.
     """
-    if instance.tenancy not in TENANCIES:
-        raise InputError("tenancy", instance.tenancy, f"one of {', '.join(TENANCIES)}")
-    names = [tenant.name for tenant in instance.tenants]
-    if (instance.tenancy != "none" and not names) or len(set(names)) != len(names):
+    if tenancy not in TENANCIES:
+        raise InputError("tenancy", tenancy, f"one of {', '.join(TENANCIES)}")
+    names = [tenant.name for tenant in tenants]
+    if (tenancy != "none" and not names) or len(set(names)) != len(names):
         raise InputError("tenants", names, "with a tenancy one or more, all with different names")
-    most = int(instance.jobs.tenant.max())
+    most = int(of_jobs.max())
     if names and most >= len(names):
-        job = int(instance.jobs.tenant.argmax())
+        job = int(of_jobs.argmax())
         raise InputError(f"jobs[{job}].tenant", most, f"the index of one of the {len(names)} tenants")
-    if (instance.tenancy == "cells") != (instance.hosts > 0) or not 0 <= instance.hosts < len(instance.nodes):
-        raise InputError("hosts", instance.hosts, "the number of physical nodes with cells, else 0")
-    known = {hardware(v.name) for v in instance.gpu_types}
-    for t, tenant in enumerate(instance.tenants):
-        if instance.tenancy != "none" and not tenant.cells:
+    known = set(hardware_of(gpu_types).values())
+    for t, tenant in enumerate(tenants):
+        if tenancy != "none" and not tenant.cells:
             raise InputError(f"tenants[{t}].cells", [], "at least one kind of cells, with a tenancy")
         for i, cells in enumerate(tenant.cells):
-            if cells.gpu_type not in known:
+            if cells.gpu_type not in known and tenancy != "private":  # there they are nodes already
                 allowed = f"one of the GPU types {', '.join(sorted(known))}"
                 raise InputError(f"tenants[{t}].cells[{i}].gpu_type", cells.gpu_type, allowed)
-    check_racks(instance)
-    if instance.hosts:
-        check_cells(instance)
 
 
-def check_racks(instance: Instance) -> None:
+def check_racks(nodes: Sequence[Node], racks: Sequence[int]) -> None:
     """Check that each node has a rack, with nodes of the same kind and size, if there are racks."""
-    if instance.racks and len(instance.racks) != len(instance.nodes):
-        raise InputError("racks", len(instance.racks), f"a number for each of the {len(instance.nodes)} nodes")
+    if racks and len(racks) != len(nodes):
+        raise InputError("racks", len(racks), f"a number for each of the {len(nodes)} nodes")
     first: dict[int, Node] = {}
-    for n, (rack, node) in enumerate(zip(instance.racks, instance.nodes, strict=False)):
+    for n, (rack, node) in enumerate(zip(racks, nodes, strict=False)):
         checks.whole(f"racks[{n}]", rack, lowest=0)
         if first.setdefault(rack, node) != node:
             raise InputError(f"racks[{n}]", rack, "the rack of nodes of the same GPU type and size")
@@ -196,31 +170,42 @@ def pieces(nodes: Sequence[Node], racks: Sequence[int]) -> list[list[int]]:
     return list(found.values())
 
 
-def check_cells(instance: Instance) -> None:
-    """Check that the cells of an instance with hosts can all be bound to them at one time.
+def check_hosts(
+    nodes: Sequence[Node],
+    racks: Sequence[int],
+    hosts: int,
+    tenancy: str,
+    tenants: Sequence[Tenant],
+    gpu_types: Sequence[GpuType],
+) -> None:
+    """Check that there are hosts with cells only, and that these can all be bound to them at one time.
 
     Raises:
-        InputError: A host is no node for opportunistic jobs or has too many GPUs, or the cells do not fit on the hosts.
+        InputError: A cell has no owner, or a host has one or too many GPUs, or the cells do not fit on the hosts.
     """
-    first = len(instance.nodes) - instance.hosts
-    for n, node in enumerate(instance.nodes):
-        if (node.gpu_type == name_of(OPPORTUNISTIC, hardware(node.gpu_type))) != (n >= first):
-            raise InputError(
-                f"nodes[{n}].gpu_type", node.gpu_type, f"{OPPORTUNISTIC}/..., for the last {instance.hosts} only"
-            )
-    types = instance.type_of_node
-    if np.any(types[:first] >= types[first]) or np.any(types[first:] < types[first]):
-        raise InputError("gpu_types", [v.name for v in instance.gpu_types], f"those of {OPPORTUNISTIC}/ last")
-    for kind in sorted({hardware(node.gpu_type) for node in instance.nodes}):
+    if (tenancy == "cells") != (hosts > 0) or not 0 <= hosts < len(nodes):
+        raise InputError("hosts", hosts, "the number of physical nodes with cells, else 0")
+    if hosts == 0:
+        return
+    first, hardware, places = len(nodes) - hosts, hardware_of(gpu_types), [v.name for v in gpu_types]
+    names, types = [tenant.name for tenant in tenants], [places.index(node.gpu_type) for node in nodes]
+    for n, v in enumerate(types):
+        owner = gpu_types[v].owner
+        if owner not in names if n < first else owner:
+            allowed = f"one of {', '.join(names)}: nodes[{n}] is a cell" if n < first else f"none: nodes[{n}] is a host"
+            raise InputError(f"gpu_types[{v}].owner", owner, allowed)
+    if max(types[:first]) >= types[first] or min(types[first:]) < types[first]:
+        raise InputError("gpu_types", places, "those without an owner last")
+    for kind in sorted({hardware[node.gpu_type] for node in nodes}):
         sizes = [Counter[int](), Counter[int]()]
         largest = 0
-        for piece in pieces(instance.nodes, instance.racks):
-            node = instance.nodes[piece[0]]
-            if hardware(node.gpu_type) == kind:
+        for piece in pieces(nodes, racks):
+            node = nodes[piece[0]]
+            if hardware[node.gpu_type] == kind:
                 sizes[piece[0] >= first][node.gpus * len(piece)] += 1
                 largest = max(largest, node.gpus)
                 if piece[0] < first <= piece[-1]:
-                    raise InputError(f"racks[{piece[-1]}]", instance.racks[piece[0]], "no rack of cells and hosts")
+                    raise InputError(f"racks[{piece[-1]}]", racks[piece[0]], "no rack of cells and hosts")
         check_fit("nodes", sizes[0], sizes[1], largest)
 
 
@@ -239,39 +224,3 @@ def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int], no
             raise InputError(field, low, halves if high <= node else f"a part of {high} GPUs")
     if wanted and not feasible(wanted, tops, levels):
         raise InputError(field, dict(sorted(wanted.items())), f"cells that fit into {dict(sorted(tops.items()))}")
-
-
-def kinds_of_nodes(instance: Instance) -> NDArray[np.int64]:
-    """Return the index of every node's hardware, whichever tenant has it, (N,)."""
-    names = [hardware(node.gpu_type) for node in instance.nodes]
-    known = sorted(set(names))
-    return np.array([known.index(name) for name in names], dtype=np.int64)
-
-
-def largest_billed(instance: Instance) -> dict[str, int]:
-    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
-    if not instance.hosts:
-        return instance.largest_node
-    largest: dict[str, int] = {}
-    for host in instance.nodes[-instance.hosts :]:
-        kind = hardware(host.gpu_type)
-        largest[kind] = max(largest.get(kind, 0), host.gpus)
-    return {name: largest[hardware(name)] for name in instance.largest_node}
-
-
-def quotas(instance: Instance) -> NDArray[np.int64]:
-    """Return the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
-    types = [v.name for v in instance.gpu_types]
-    if instance.tenancy != "quota":
-        return np.zeros((0, len(types)), dtype=np.int64)
-    return np.array([[tenant.gpus(name) for name in types] for tenant in instance.tenants], dtype=np.int64)
-
-
-def beyond_quota(instance: Instance) -> NDArray[np.bool_]:
-    """Return which configurations take more than the whole quota of a job's tenant, (J, C)."""
-    limits = quotas(instance)
-    if not len(limits):
-        return np.zeros((1, 1), dtype=np.bool_)
-    gpus = np.array([c.gpus_per_node * c.nodes * c.share for c in instance.configurations])
-    beyond: NDArray[np.bool_] = (gpus[None, :] > limits[:, instance.type_of_configuration])[instance.jobs.tenant]
-    return beyond

@@ -16,13 +16,14 @@ from gpusched_env.observation.features import (
     SharedFeatures,
     checked_groups,
     feature_names,
+    features_of,
     flat_space,
+    group_number,
     observation_space,
     option_count,
     part_slices,
     parts_of,
 )
-from gpusched_env.observation.groups import features_of, group_number
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
 

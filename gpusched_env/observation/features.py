@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from importlib import import_module
 from typing import Any, Literal
+from zlib import crc32
 
 import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.errors import InputError
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
-from gpusched_env.observation.groups import GROUPS, features_of
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.jobs import JOBS_FEATURES
 from gpusched_env.observation.observe import OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.ratios import Names
-from gpusched_env.parts import short_name
+from gpusched_env.parts import part_of, short_name
 
 __all__ = [
     "CLUSTER_FEATURES",
@@ -34,6 +35,12 @@ __all__ = [
     "option_count",
     "part_slices",
 ]
+
+MECHANISM_OF: dict[str, str] = import_module("gpusched_env.mechanisms").GROUPS
+"""The mechanism that writes each group, by the name of its part of an observation (`hooks.write_group`)."""
+
+GROUPS = tuple(MECHANISM_OF)
+"""Groups of features that are not in observations unless they are asked for: mechanisms write them."""
 
 PARTS = ("job", "options", "cluster", "queue", "jobs")
 """The parts of an observation, in the order in which a flat one has them; `jobs` only with `job_features`.
@@ -179,3 +186,17 @@ def feature_names(
             for text in features_of(name)
         ),
     )
+
+
+def features_of(group: str) -> tuple[str, ...]:
+    """Return the names of the features of a group: one of `GROUPS`, or a mechanism of another package.
+
+    `limits` has a row of them for each configuration.
+    """
+    own = MECHANISM_OF.get(group)
+    return tuple((part_of(group, "features") if own is None else part_of(own, "names")).FEATURES)
+
+
+def group_number(group: str) -> int:
+    """Return the number by which `hooks.write_group` names a group: its place in `GROUPS`, or one of its name."""
+    return GROUPS.index(group) if group in GROUPS else len(GROUPS) + crc32(group.encode())

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.model import Instance, Node
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.facts import share_units
+from gpusched_env.simulator.builds import share_units
 from gpusched_env.simulator.result import gpus_on_nodes
 
 Run = tuple[float, float]

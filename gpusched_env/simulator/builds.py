@@ -1,7 +1,7 @@
 """The builds of the compiled code: a run uses the smallest one that has the mechanisms of its instance.
 
 A build is `Board` with the arrays and functions of some mechanisms. Kernels are compiled for each build that is used;
-results are the same to the last bit.
+results are the same to the last bit. The constants of a run depend on its build, too.
 """
 
 from __future__ import annotations
@@ -12,8 +12,13 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpusched_env.errors import InputError
-from gpusched_env.named_arrays import build
+from gpusched_env.hooks import constants_of
+from gpusched_env.model.rates import kilowatts
+from gpusched_env.named_arrays import added_fields, build
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
 
 if TYPE_CHECKING:
@@ -52,6 +57,14 @@ def common_build(builds: Iterable[type[Board]]) -> type[Board]:
     return with_mechanisms(name for one in builds for name in one.mechanisms)
 
 
+@lru_cache(maxsize=1)
+def empty_arrays() -> Mapping[str, Any]:
+    """Return an empty array for each one that the mechanisms of this package add to a board, by name."""
+    board = build(Board, _known().BUILDS["everything"])
+    kinds = {name: board._fields[name] for name in added_fields(board)}
+    return {name: np.empty((0,) * kind.ndim, dtype=str(kind.dtype)) for name, kind in kinds.items()}
+
+
 def use_everything() -> None:
     """Let all runs of this process, and of those that it starts, use the build with all mechanisms."""
     os.environ[FORCED] = "everything"
@@ -70,3 +83,41 @@ def _covering(names: frozenset[str], *, forced: bool) -> tuple[str, ...]:
 def _known() -> Any:
     """Return the list of mechanisms; nothing below them imports it."""
     return import_module("gpusched_env.mechanisms")
+
+
+def facts_of(instance: Instance) -> Facts:
+    """Make the constants of the runs of an instance that all builds have."""
+    configurations = instance.configurations
+    configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
+    configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
+    configs[:, at.CONFIG_CONSOLIDATED] = instance.consolidated
+    configs[:, at.CONFIG_UNLIMITED] = instance.unlimited
+    for row, configuration in zip(configs, configurations, strict=True):
+        units = share_units(configuration.share)
+        row[at.CONFIG_GPUS] = configuration.gpus_per_node
+        row[at.CONFIG_NODES] = configuration.nodes
+        row[at.CONFIG_UNITS] = units
+        row[at.CONFIG_PRIORITY] = configuration.priority
+        row[at.CONFIG_SPREAD] = configuration.spread
+        row[at.CONFIG_SIZE] = (units or at.UNITS) * configuration.gpus_per_node * configuration.nodes
+    return Facts(
+        configs=configs,
+        shares=np.array([c.share for c in configurations]),
+        kilowatts=kilowatts(instance),
+        planned=np.ones((len(instance.jobs.applications), len(configurations))),
+    )
+
+
+def with_constants_of(facts: Facts, mechanisms: tuple[str, ...], instance: Instance) -> Facts:
+    """Return the constants of the runs of an instance in a build: with those of its mechanisms."""
+    if not mechanisms:
+        return facts
+    values = facts.__getstate__()
+    for mechanism in mechanisms:
+        values |= constants_of(mechanism, instance)
+    return build(Facts, mechanisms)(**values)
+
+
+def share_units(share: float) -> int:
+    """Return a share of a GPU in units, rounded down: shares that sum to 1 always fit together."""
+    return max(1, int(share * at.UNITS)) if share < 1.0 else 0

@@ -304,6 +304,11 @@ def mean_price(board: Board, begin: float, end: float, price: float) -> float:
     """Return the mean price of a kWh of the nodes between two times, PUE included [€/kWh]; `price` is constant."""
 
 
+@hook
+def copy_arrays(board: Board, source: Board) -> None:
+    """Write the arrays that a mechanism changes during a run; `source` is another board of the same run."""
+
+
 # Observation.
 
 

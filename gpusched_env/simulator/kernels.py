@@ -4,7 +4,8 @@ A compiled policy reads the `Board`, whose columns are named in `at`, and change
 `clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `set_timer_at`, `grow` and the
 functions that plan a round on a scratch board alone, and through its own `memory`. Everything here is called from
 kernels, except `Choice`, `PlannedPolicy`, `View`, `ask_order` and `check_order`, which are for the Python around them.
-Hidden values and functions that advance time are not here.
+Hidden values and functions that advance time are not here. A function that needs the arrays of a mechanism is called
+under its flag, such as `board.has_cells`, or gives an answer for runs without it.
 """
 
 from gpusched_env.arrays import Floats, Ints, Mask
@@ -33,10 +34,10 @@ from gpusched_env.mechanisms.shares.slowdown import (
 )
 from gpusched_env.mechanisms.shares.speed import speed_beside, speed_in_place
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.builds import share_units
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
-from gpusched_env.simulator.facts import share_units
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node, same_gpus

@@ -84,13 +84,6 @@ class ActiveJobs:
 Order: TypeAlias = str | Callable[[ActiveJobs], "NDArray[np.float64]"]
 """A named order, or a rule that returns a number for each job; the smallest is asked first."""
 
-NAMED_ORDERS = {
-    "pressure": rounds.PRESSURE,
-    "submission": rounds.BY_SUBMISSION,
-    "due": rounds.BY_DUE,
-    "weight": rounds.BY_WEIGHT,
-}
-
 
 def check_order(order: Order) -> Order:
     """Return `order`.
@@ -98,8 +91,10 @@ def check_order(order: Order) -> Order:
     Raises:
         InputError: It is neither a rule nor one of the named orders.
     """
-    if not callable(order) and order not in NAMED_ORDERS:
-        raise InputError("job_order", order, f"one of {', '.join(NAMED_ORDERS)}, or a function of the active jobs")
+    if not callable(order) and order not in rounds.NAMED_ORDERS:
+        raise InputError(
+            "job_order", order, f"one of {', '.join(rounds.NAMED_ORDERS)}, or a function of the active jobs"
+        )
     return order
 
 
@@ -123,7 +118,7 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
         board.keys[:active] = _keys(order(ActiveJobs(view, view.active)), active)
         rounds.order_round(board, waiting_only)
     else:
-        rounds.order_by(board, NAMED_ORDERS[order], waiting_only)
+        rounds.order_by(board, rounds.NAMED_ORDERS[order], waiting_only)
     return board.order[: board.count[at.TO_ASK]]
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
-from gpusched_env.simulator.ordering import NAMED_ORDERS
+from gpusched_env.simulator.rounds import NAMED_ORDERS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.notebook import facts_table
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
 
@@ -192,6 +191,8 @@ class Result:
             ("rounds", f"{self.rounds:,}"),
         ]
         title = f"{self.policy} on {self.instance.name or 'an instance'}, seed {self.seed}"
+        from gpusched_env.notebook import facts_table  # noqa: PLC0415 - few need it
+
         return facts_table(title, facts, busy_chart(self.instance, self.log))
 
     @property

@@ -17,6 +17,7 @@ from gpusched_env.simulator.sorting import pressure, ranked
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)
+NAMED_ORDERS = {"pressure": PRESSURE, "submission": BY_SUBMISSION, "due": BY_DUE, "weight": BY_WEIGHT}
 
 # What a round leaves a job: other GPUs, the same that may draw another power, or all as it was.
 CHANGED, SAME_GPUS, UNCHANGED = range(3)

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.hooks import arrays_of, begin
 from gpusched_env.model import Instance, checks
-from gpusched_env.model.host_memory import BYTES_PER_GIB
 from gpusched_env.model.rates import Rates
 from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.builds import build_of
+from gpusched_env.simulator.builds import build_of, facts_of, with_constants_of
 from gpusched_env.simulator.events import advance, disclose
-from gpusched_env.simulator.facts import facts_of, with_constants_of
-from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
-from gpusched_env.simulator.rounds import begin_round, commit_round
+from gpusched_env.simulator.rounds import NAMED_ORDERS, begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.survival import DistributionTable
-from gpusched_env.simulator.view import View
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.view import View
 
 MOST_CLUSTERS = 64  # whose facts are kept
 
@@ -64,7 +64,7 @@ class Common:
         if instance.interference is not None:  # then constants follow from the jobs too
             return facts_of(instance), self._rates(instance), {}
         parts = (
-            instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.saved_kw,
+            instance.gpu_types, instance.nodes, instance.configurations, instance.saved_kw, *instance.mechanisms,
         )  # fmt: skip
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers, instance.gpu_hour_eur)
@@ -96,7 +96,6 @@ class State:
     Attributes:
         board: The part that policies may see.
         hidden: The part that they may not see.
-        view: The read-only board for policies.
     """
 
     def __init__(
@@ -129,11 +128,17 @@ class State:
         rows = 4 * len(instance.jobs) + 16 if record else 0
         self.hidden = _new_hidden(instance, self.board, distributions, rows, added)
         begin(self.board.mechanisms, instance, self.board, self.hidden)
-        self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
         count, now_s = self.board.count, self.board.clock[at.NOW]
         return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
+
+    @cached_property
+    def view(self) -> View:
+        """Return the board for policies, read-only; it is the same object for the whole run."""
+        from gpusched_env.simulator.view import View  # noqa: PLC0415 - few need it
+
+        return View(self.board, self.instance.configurations)
 
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
@@ -157,7 +162,7 @@ class State:
         """Move the arrays of the run to `memory`, of at least `words` numbers; its view stays the same."""
         own = self.board.words
         self.board, self.hidden = self.board.placed(memory[:own]), self.hidden.placed(memory[own:])
-        self.view.show(self.board)
+        self._show()
 
     def use_build(self, build: type[Board]) -> None:
         """Go on with kernels of another build, which covers the instance, on the same arrays."""
@@ -169,6 +174,10 @@ class State:
             added["facts"] = with_constants_of(self.board.facts, build.mechanisms, self.instance)
             self.board = build(**self.board.__getstate__() | _those(build, added))
             self.hidden = hidden(**self.hidden.__getstate__() | _those(hidden, added))
+            self._show()
+
+    def _show(self) -> None:
+        if "view" in vars(self):
             self.view.show(self.board)
 
     def restore(self) -> None:
@@ -295,9 +304,6 @@ def _first_rows(
     jobs[:, at.STARTING_S] = table.start_s
     jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
-    if instance.host_memory is not None:
-        jobs[:, at.STATE_BYTES] = np.ceil(table.state_gib * BYTES_PER_GIB)
-        jobs[:, at.MOVING_S] = instance.host_memory.moving_s(1.0) * table.state_gib
     jobs[:, at.SLOWDOWN] = 1.0
     jobs[:, at.TENANT] = table.tenant
     jobs[

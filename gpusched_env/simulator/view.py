@@ -10,8 +10,10 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
+from gpusched_env.named_arrays import added_fields
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.builds import empty_arrays
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
 from gpusched_env.simulator.placement.release import release
@@ -23,11 +25,11 @@ from gpusched_env.simulator.survival import DistributionTable
 class View:
     """The present state of a run, without what is hidden from policies.
 
-    `jobs`, `tau`, `nodes`, `capacity`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
-    `survival`, `tail`, `prices`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and
-    `configs` those of its `Facts`: the simulator's own arrays (their columns are in
-    `gpusched_env.simulator.layout`), but read-only, except `memory`, which is the policy's. Rows of
-    jobs that are not submitted yet are NaN.
+    `jobs`, `tau`, `nodes`, `capacity`, `node_rate`, `planning_rate`, `least_rate`, `edges`, `survival`, `tail`,
+    `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` those of its `Facts`:
+    the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`), but read-only, except `memory`,
+    which is the policy's. Rows of jobs that are not submitted yet are NaN. The arrays that mechanisms add to the board,
+    such as `prices`, `quota` and `cells`, are read in the same way; in a run without the mechanism they are empty.
 
     Attributes:
         board: The argument of kernels: compiled policies pass it to theirs.
@@ -38,9 +40,6 @@ class View:
     tau: NDArray[np.float64]
     nodes: NDArray[np.int64]
     capacity: NDArray[np.int64]
-    quota: NDArray[np.int64]
-    cells: NDArray[np.int64]
-    hosts: NDArray[np.int64]
     configs: NDArray[np.int64]
     node_rate: NDArray[np.float64]
     planning_rate: NDArray[np.float64]
@@ -48,7 +47,6 @@ class View:
     edges: NDArray[np.float64]
     survival: NDArray[np.float64]
     tail: NDArray[np.float64]
-    prices: NDArray[np.float64]
     clock: NDArray[np.float64]
     count: NDArray[np.int64]
     memory: NDArray[np.float64]
@@ -59,15 +57,16 @@ class View:
 
     def show(self, board: Board) -> None:
         """Show another board from now on."""
-        for name in View.__annotations__:
-            self.__dict__.pop(name, None)
-        self.board = board
+        self.__dict__ = {"board": board, "configurations": self.configurations}
 
     def __getattr__(self, name: str) -> Any:
         """Return an array of the board, read-only, and keep it."""
-        if name not in View.__annotations__:
+        if name in View.__annotations__ or name in added_fields(self.board):
+            array = getattr(self.board.facts if name == "configs" else self.board, name).view()
+        elif name.startswith("_") or name not in empty_arrays():
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        array = getattr(self.board.facts if name == "configs" else self.board, name).view()
+        else:
+            array = empty_arrays()[name].view()
         array.flags.writeable = name == "memory"
         self.__dict__[name] = array
         return array

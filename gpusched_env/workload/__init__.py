@@ -51,9 +51,9 @@ if TYPE_CHECKING:
         load_track,
         reward_scale_of,
         scenario_for_trace,
-        scenario_toml,
         track_toml,
     )
+    from gpusched_env.workload.scenario.scenario_toml import scenario_toml
     from gpusched_env.workload.scenario.sharing import Interconnect, Sharing
     from gpusched_env.workload.tables.applications import (
         Application,

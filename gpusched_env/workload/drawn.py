@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.workload.generator import make_instance
 from gpusched_env.workload.interference_model import offered_load
+from gpusched_env.workload.maker import Maker
+from gpusched_env.workload.scenario.reading import read_values
 from gpusched_env.workload.scenario.scenario import Scenario
-from gpusched_env.workload.scenario.scenario_file import load_scenario
+from gpusched_env.workload.scenario.scenario_toml import scenario_toml
 from gpusched_env.workload.tables.applications import builtin_gpu_types
 
 GPU_TYPES = ("H200", "H100", "A100", "L40S", "A10", "L4", "V100", "T4", "P100", "K80")
@@ -76,16 +78,22 @@ def draw_scenario(seed: int, index: int, most_jobs: int = 500) -> Scenario:
     load = _log(rng, 0.06, 1.9)
     settings["name"] = f"drawn-{seed}-{index}"
     settings["description"] = f"Drawn with seed {seed}, number {index}: {kind}, load {load:.2f}."
-    base = load_scenario({"multi-node": "multi-node", "sharing": "sharing"}.get(kind, "default"))
+    base = Scenario(**read_values({"multi-node": "multi-node", "sharing": "sharing"}.get(kind, "default")))
     scenario = _at_load(base.replace(settings), load)
     jobs = min(most_jobs, scenario.jobs.count)
     return scenario.replace({"jobs.count": jobs, "description": settings["description"]})
 
 
+@cache
+def drawn_toml(seed: int, index: int) -> str:
+    """Return the file of a drawn scenario."""
+    return scenario_toml(draw_scenario(seed, index))
+
+
 def _at_load(scenario: Scenario, load: float) -> Scenario:
     for _ in range(2):
         gap = scenario.arrivals.mean_gap_s or 1000.0
-        loads = [offered_load(make_instance(scenario, seed)) for seed in range(3)]
+        loads = [offered_load(Maker(scenario).make(seed)) for seed in range(3)]
         scenario = scenario.replace({"arrivals.mean_gap_s": round(gap * float(np.mean(loads)) / load, 3)})
     return scenario
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, checks
+from gpusched_env.model.distribution import equal_bins
 from gpusched_env.workload.scenario.epochs import Epochs, HistogramEpochs
 
 if TYPE_CHECKING:
@@ -114,18 +115,15 @@ def histogram_of_runs(
     Raises:
         InputError: A value is out of its range.
     """
-    return histograms([drawn_runs(mean, concentration, runs, rng)], bins)[0]
-
-
-def drawn_runs(mean: float, concentration: float, runs: int, rng: Generator) -> NDArray[np.float64]:
     _fraction("mean", mean)
     checks.positive("concentration", concentration)
-    return rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))
+    drawn = rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))
+    return histograms([drawn], bins)[0]
 
 
 def histograms(needs: Sequence[NDArray[np.float64]], bins: int) -> tuple[EpochDistribution, ...]:
     """Make the histograms of several sets of past runs at once; each has one run or more, all in [0, 1]."""
-    edges = np.linspace(0.0, 1.0, checks.whole("bins", bins) + 1)
+    edges = equal_bins(checks.whole("bins", bins))
     runs = np.concatenate(needs)
     bin_of_run = np.minimum((runs * bins).astype(np.int64), bins - 1)
     bin_of_run -= runs < edges[bin_of_run]  # the product may round past an edge, either way
@@ -175,9 +173,15 @@ def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...
         raise InputError("epochs.runs", epochs.runs, "a range to draw from; given_library reads the file")
     needs = []
     for _ in range(epochs.library_size):
-        mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
-        needs.append(drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng))
+        # As `rng.uniform` draws, which takes ten times as long for single numbers.
+        mean, concentration, runs = (
+            low + (high - low) * rng.random() for low, high in (epochs.mean, epochs.concentration, epochs.runs)
+        )
+        needs.append(rng.beta(mean * concentration, (1.0 - mean) * concentration, max(1, round(runs))))
     return histograms(needs, epochs.bins)
+
+
+_AT_ONCE = 1024  # jobs whose distributions are compared at once
 
 
 def draw_fractions(
@@ -185,12 +189,16 @@ def draw_fractions(
 ) -> NDArray[np.float64]:
     """Draw the epochs needed by many jobs as fractions of their maximum epochs, in (0, 1], (J,)."""
     uniform = rng.random(len(choice))
-    fractions = np.empty(len(choice))
-    order = np.argsort(choice, kind="stable")
-    ends = np.cumsum(np.bincount(choice, minlength=len(library)))
-    for distribution, first, last in zip(library, np.append(0, ends[:-1]), ends, strict=True):
-        jobs = order[first:last]
-        fractions[jobs] = distribution.fractions_at(uniform[jobs])
+    bins = max(len(distribution.survival) for distribution in library)
+    survival, edges = np.zeros((len(library), bins)), np.ones((len(library), bins + 1))
+    for row, distribution in enumerate(library):
+        survival[row, : len(distribution.survival)] = distribution.survival
+        edges[row, : len(distribution.edges)] = distribution.edges
+    survived = np.empty(len(choice), dtype=np.int64)  # bins with S > u, as in `EpochDistribution.fractions_at`
+    for part in range(0, len(choice), _AT_ONCE):
+        some = slice(part, part + _AT_ONCE)
+        survived[some] = np.count_nonzero(survival[choice[some]] > uniform[some, None], axis=1)
+    fractions: NDArray[np.float64] = edges[choice, np.maximum(survived, 1)]
     return fractions
 
 

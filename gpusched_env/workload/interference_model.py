@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.workload.catalogue import Site
+    from gpusched_env.workload.site import Site
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,11 +210,10 @@ def job_times(
 
     Args:
         choice: Index of every job's application, shape (J,).
-        model: The model of GPU sharing; used only if a configuration shares one.
+        site: The site, where at least one configuration shares GPUs.
+        model: The model of GPU sharing.
     """
     seconds, shared = table[choice], site.of_kind("shared")
-    if not np.any(shared):
-        return SharingTimes(seconds)
     jobs = SharingJobs(
         alone_s=seconds[:, shared],
         configurations=tuple(c for c in site.configurations if c.kind == "shared"),
@@ -229,64 +228,6 @@ def job_times(
         raise InputError("interference.seconds_per_epoch", np.shape(times.seconds_per_epoch), shape)
     seconds[:, shared] = times.seconds_per_epoch
     return SharingTimes(seconds, times.interference)
-
-
-def application_times(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
-    """Return τ of every application on every configuration, shape (A, C); inf where its memory does not fit.
-
-    Raises:
-        InputError: An application fits no single-node configuration, no application fits a fraction, or none was
-            measured on several nodes though some are offered.
-    """
-    table = np.array([[application.time_s(c) for c in site.configurations] for application in applications])
-    memory = np.array([application.memory_gib for application in applications])
-    table[memory[:, None] > site.memory_gib[None, :]] = np.inf
-    known = np.isfinite(table)
-    single = site.of_kind("single-node")
-    for row, application in enumerate(applications):
-        if not np.any(known[row, single]):
-            raise _fits_nowhere(application, site)
-    for fraction in sorted({c.share for c in site.configurations if c.kind == "shared"}):
-        if not np.any(known[:, [c.share == fraction for c in site.configurations]]):
-            least = min(applications, key=lambda application: application.memory_gib)
-            allowed = (
-                f"fractions that one of the applications fits: {least.name} needs least, {least.memory_gib:g} GiB; the "
-                f"GPUs have {_list(_memory_of_types(site))}"
-            )
-            raise InputError("sharing.fractions", fraction, allowed)
-    spread = site.of_kind("spread")
-    if np.any(spread) and not np.any(known[:, spread]):
-        factors = sorted({f"{v}~{g}" for application in applications for v, g in application.spread_factor})
-        allowed = f"numbers of GPUs that one of the applications was measured on: {', '.join(factors) or 'none'}"
-        raise InputError("jobs.spread_counts", sorted({c.nodes for c in site.configurations if c.spread}), allowed)
-    several = site.of_kind("multi-node")
-    if np.any(several) and not np.any(known[:, several]):
-        counts = [1, *sorted({c.nodes for c in site.configurations if c.nodes > 1})]
-        on_nodes = sorted({(v, g, k) for application in applications for v, k, g in application.whole_nodes_s})
-        names = ", ".join(f"{k}*{v}x{g}" for v, g, k in on_nodes) or "none"
-        allowed = f"numbers of nodes that one of the applications was measured on: {names}"
-        raise InputError("jobs.node_counts", counts, allowed)
-    return table
-
-
-def _fits_nowhere(application: Application, site: Site) -> InputError:
-    has = _memory_of_types(site)
-    if application.memory_gib > max(has.values()):
-        allowed = f"applications whose memory fits: it needs {application.memory_gib:g} GiB, the GPUs have {_list(has)}"
-    else:
-        names = ", ".join(c.name for c in site.configurations if c.kind == "single-node")
-        allowed = f"applications measured, and with memory enough, on what the cluster offers: {names}"
-    return InputError("jobs.applications", application.name, allowed)
-
-
-def _memory_of_types(site: Site) -> dict[str, float]:
-    """Return the memory of a GPU of every type that offers something [GiB]."""
-    offers = {c.gpu_type for c in site.configurations}
-    return {v.name: v.memory_gib for v in site.gpu_types if v.name in offers}
-
-
-def _list(memory: dict[str, float]) -> str:
-    return ", ".join(f"{name} {gib:g}" for name, gib in memory.items())
 
 
 def offered_load(instance: Instance) -> float:

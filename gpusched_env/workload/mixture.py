@@ -9,13 +9,16 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, JobTable
-from gpusched_env.workload.scenario.scenario import Scenario
+from gpusched_env.workload.maker import Maker
 from gpusched_env.workload.scenario.scenario_file import load_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from gpusched_env.workload.interference_model import InterferenceModel
+    from gpusched_env.workload.scenario.scenario import Scenario
 
 
 def variants_of(scenario: Scenario) -> tuple[Scenario, ...]:
@@ -107,3 +110,21 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
 def _saved_kw(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[tuple[float, ...], ...] | None:
     rows = {n: row for p in parts if p.saved_kw for n, row in zip(p.jobs.applications, p.saved_kw, strict=True)}
     return tuple(rows[name] for name in applications) if rows else None
+
+
+def makers_of(scenario: Scenario, interference: InterferenceModel | None) -> tuple[Maker | Classes, ...]:
+    """Return what makes the workloads of a mixture, or of a scenario with classes: one for each of its scenarios."""
+    kinds = ((Classes if variant.job_classes else Maker, variant) for variant in variants_of(scenario))
+    return tuple(kind(variant, interference) for kind, variant in kinds)
+
+
+class Classes:
+    """Makes instances of a scenario with classes of jobs."""
+
+    def __init__(self, scenario: Scenario, interference: InterferenceModel | None) -> None:
+        self._scenario, self.trace = scenario, None
+        self._makers = tuple(Maker(each, interference) for each in classes_of(scenario))
+
+    def make(self, seed: int) -> Instance:
+        parts = [maker.make(seed_of_class(seed, number)) for number, maker in enumerate(self._makers)]
+        return join_classes(self._scenario, parts, seed)

@@ -15,12 +15,11 @@ import numpy as np
 from gpusched_env.workload.tables.applications import builtin_application_power, builtin_power_curves
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from gpusched_env.model import Configuration, GpuType
-    from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.tables.applications import Application
 
@@ -90,7 +89,11 @@ def with_limits(scenario: Scenario, configurations: tuple[Configuration, ...]) -
 
 
 def with_power(
-    scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
+    scenario: Scenario,
+    applications: tuple[Application, ...],
+    gpu_types: Iterable[GpuType],
+    configurations: tuple[Configuration, ...],
+    seconds: NDArray[np.float64],
 ) -> tuple[NDArray[np.float64], tuple[tuple[float, ...], ...] | None]:
     """Return the times at power limits, and what GPUs save; both as they were where nothing is limited or measured.
 
@@ -101,12 +104,12 @@ def with_power(
         Time of an epoch [s], (A, C), inf for a limit that does nothing; and the saved power [kW], (A, C), or None.
     """
     measured = scenario.jobs.application_power == "measured"
-    if not measured and all(c.power_limit == 1.0 for c in site.configurations):
+    if not measured and all(c.power_limit == 1.0 for c in configurations):
         return seconds, None
-    names, types = _base_types(scenario), {v.name: v for v in site.gpu_types}
+    names, types = _base_types(scenario), {v.name: v for v in gpu_types}
     seconds, saved, full_s = seconds.copy(), np.zeros(seconds.shape), seconds
-    index = {c: i for i, c in enumerate(site.configurations)}
-    for i, c in enumerate(site.configurations):
+    index = {c: i for i, c in enumerate(configurations)}
+    for i, c in enumerate(configurations):
         name = names.get(c.gpu_type, c.gpu_type)
         for a, application in enumerate(applications):
             drawn, curve = _drawn(application.name, name) if measured else (1.0, power_of_type(name).curve)
@@ -119,7 +122,7 @@ def with_power(
 
 
 def _base_types(scenario: Scenario) -> Mapping[str, str]:
-    return {v.name: v.like for v in scenario.gpu_types if v.like is not None}
+    return {v.name: v.source for v in scenario.gpu_types if v.source is not None}
 
 
 def _drawn(application: str, gpu_type: str) -> tuple[float, PowerCurve]:

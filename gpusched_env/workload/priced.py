@@ -29,27 +29,44 @@ def price_table(prices: Prices) -> PriceTable | None:
     """Read the series that a scenario names; None without one. Raises InputError: the file is not valid."""
     if prices.series is None:
         return None
-    from gpusched_env.workload.tables.hourly_prices import builtin_prices, read_prices  # noqa: PLC0415 - for polars
+    from gpusched_env.workload.tables import hourly_prices, price_file  # noqa: PLC0415 - for polars
 
-    return builtin_prices(prices.series) if prices.series in PRICE_SERIES else read_prices(prices.series)
+    if prices.series in PRICE_SERIES:
+        return hourly_prices.builtin_prices(prices.series)
+    given = price_file.PriceColumns(prices.columns, prices.where, prices.time_zone)
+    return price_file.read_prices(prices.series, given)
 
 
-def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
-    """Return the fields of an instance that say what energy costs: price, PUE and, with a series, that.
+def price_notes(prices: Prices) -> tuple[str, ...]:
+    """Return what was filled in or left out of the file of prices that a scenario names, a sentence each.
+
+    Raises:
+        InputError: The file is not valid.
+    """
+    table = None if prices.series in PRICE_SERIES else price_table(prices)
+    if table is None:
+        return ()
+    low = 0 if table.eur_per_kwh is None else np.sum(table.eur_per_kwh + prices.levy_eur_per_kwh < 0.0)
+    if not low:
+        return table.notes
+    floor = f"{low:,} of {len(table.time_s):,} periods have a price below 0, with levies"
+    return (*table.notes, f"{floor}: {prices.floor_eur_per_kwh:g} €/kWh is billed then (prices.floor_eur_per_kwh).")
+
+
+def price_fields(prices: Prices, table: PriceTable, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
+    """Return the fields of an instance that say what energy costs: price, PUE and the series.
 
     The series begins up to 28 days before the run, and ends 60 days after `until_s`; where the market's prices end
     before, those of their last week are repeated.
 
     Args:
-        table: The prices of the market; None without a series.
+        table: The prices of the market.
         seed: Seed of the instance, which says from which months its start is.
 
     Raises:
         InputError: The start is not in the series, or carbon has a price and no intensity.
     """
     constant = {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
-    if table is None:
-        return constant
     first = _first_period(prices, table, seed, rng)
     rows = _rows(table, first, until_s + AFTER_S)
     start_s = rows.time_s - table.time_s[first]
@@ -58,7 +75,8 @@ def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed:
         emitted = np.full(len(start_s), prices.co2_g_per_kwh)
     if emitted is None and prices.carbon_eur_per_t > 0.0:
         raise InputError("prices.carbon_eur_per_t", prices.carbon_eur_per_t, "0 without a carbon intensity")
-    billed = rows.eur_per_kwh + prices.levy_eur_per_kwh
+    market = np.full(len(start_s), prices.energy_price_eur_per_kwh) if rows.eur_per_kwh is None else rows.eur_per_kwh
+    billed = market + prices.levy_eur_per_kwh
     if emitted is not None:
         billed = billed + prices.carbon_eur_per_t * emitted / 1e6
     billed = np.maximum(billed, prices.floor_eur_per_kwh)
@@ -86,7 +104,7 @@ def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed:
 class _Rows:
     time_s: NDArray[np.float64]
     local_h: NDArray[np.float64]
-    eur_per_kwh: NDArray[np.float64]
+    eur_per_kwh: NDArray[np.float64] | None
     g_per_kwh: NDArray[np.float64] | None
     pue: NDArray[np.float64] | None
 
@@ -125,7 +143,7 @@ def _rows(table: PriceTable, first: int, length_s: float) -> _Rows:
         for again in range(1, int(np.ceil((end - over_s) / span)) + 1):
             index, time_s = np.append(index, week), np.append(time_s, table.time_s[week] + again * span)
     columns = (table.eur_per_kwh, table.g_per_kwh, table.pue)
-    return _Rows(time_s, table.local_h[index], *(None if c is None else c[index] for c in columns))  # type: ignore[arg-type]
+    return _Rows(time_s, table.local_h[index], *(None if c is None else c[index] for c in columns))
 
 
 def _published_s(

@@ -12,24 +12,24 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import GpuType, Instance, Interference, Node, Tenancy, Tenant, UtilisationModel
-from gpusched_env.model.tenant import BETWEEN, OPPORTUNISTIC, TENANCIES, check_fit, name_of, pieces
+from gpusched_env.model.tenant import TENANCIES, check_fit, pieces
 
 
 def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     """Return the same cluster and jobs with another tenancy.
 
-    `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
-    or several for a cell that is a part of a rack, and the configurations that fit there; a job may use those of its
-    tenant only. With `cells`, the physical nodes come after them, as GPU types of no tenant (`opportunistic/V100`):
-    opportunistic jobs run there, on the GPUs that are in no cell in use.
+    `private` and `cells` give every tenant GPU types of its own (`GpuType.owner`): a node for each of its cells, or
+    several for a cell that is a part of a rack, and the configurations that fit there; a job may use those of its
+    tenant only. With `cells`, the physical nodes come after them, as GPU types of no tenant: opportunistic jobs run
+    there, on the GPUs that are in no cell in use. Tenant a's type is called `a/V100`, the other `opportunistic/V100`.
 
     Args:
         instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.
         tenancy: How the tenants share it.
 
     Raises:
-        InputError: There are no tenants, its nodes are not shared, a GPU type has a `/` in its name, cells do not fit
-            into the nodes, or a job fits nothing that its tenant has.
+        InputError: There are no tenants, its nodes are not shared, cells do not fit into the nodes, or a job fits
+            nothing that its tenant has.
     """
     if tenancy not in TENANCIES:
         raise InputError("tenancy", tenancy, f"one of {', '.join(TENANCIES)}")
@@ -45,7 +45,7 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
         for gpu_type in instance.gpu_types
     ]
     if tenancy == "cells":
-        owned += [(OPPORTUNISTIC, v, _racks(instance, v.name), opportunistic) for v in instance.gpu_types]
+        owned += [("", v, _racks(instance, v.name), opportunistic) for v in instance.gpu_types]
     return _made(instance, tenancy, [each for each in owned if each[2]])
 
 
@@ -78,11 +78,9 @@ def _racks(instance: Instance, gpu_type: str) -> list[list[Node]]:
 def _check(instance: Instance) -> None:
     if not instance.tenants:
         raise InputError("tenants", [], "at least one tenant")
-    if instance.synchronisation is not None:
+    if instance.find("network") is not None:
         raise InputError("synchronisation", "...", "none: there is no model of spare machines with tenants")
-    for index, gpu_type in enumerate(instance.gpu_types):
-        if BETWEEN in gpu_type.name:
-            raise InputError(f"gpu_types[{index}].name", gpu_type.name, f"a name without {BETWEEN!r}")
+    for gpu_type in instance.gpu_types:
         wanted: Counter[int] = Counter()
         for tenant in instance.tenants:
             wanted += tenant.sizes(gpu_type.name)
@@ -102,8 +100,8 @@ def _made(
         own_nodes = [node for cell in cells for node in cell]
         for cell in cells:
             racks += [racks[-1] + 1 if racks else 0] * len(cell)
-        name, largest = name_of(owner, gpu_type.name), max(node.gpus for node in own_nodes)
-        gpu_types.append(replace(gpu_type, name=name))
+        name, largest = f"{owner or 'opportunistic'}/{gpu_type.name}", max(node.gpus for node in own_nodes)
+        gpu_types.append(replace(gpu_type, name=name, owner=owner, hardware=gpu_type.name))
         nodes += [Node(name, node.gpus) for node in own_nodes]
         for column, configuration in enumerate(instance.configurations):
             several = configuration.kind == "multi-node"

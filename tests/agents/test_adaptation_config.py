@@ -1,9 +1,6 @@
 """Settings of algorithms on the adaptation environment: names, ranges, and defaults."""
 
-from __future__ import annotations
-
 import json
-from typing import Any
 
 import pytest
 
@@ -24,7 +21,7 @@ from gpusched_agents.training.config import TrainingConfig
 
 
 @pytest.mark.parametrize("algorithm", CLASSES)
-def test_settings_that_are_left_out_have_defaults_and_all_defaults_are_allowed(algorithm: str):
+def test_settings_that_are_left_out_have_defaults_and_all_defaults_are_allowed(algorithm):
     known = known_settings(algorithm)
     assert {"learning_rate", "gamma", "critic_hidden", "final_learning_rate"} <= known.keys()
     assert not {"env", "policy", "seed", "use_sde", "replay_buffer_class"} & known.keys()
@@ -55,7 +52,7 @@ def test_settings_that_are_left_out_have_defaults_and_all_defaults_are_allowed(a
         ("tqc", "critic_hidden", (0, 2.5)),
     ],
 )
-def test_a_bad_setting_is_named(algorithm: str, name: str, values: tuple[Any, ...]):
+def test_a_bad_setting_is_named(algorithm, name, values):
     for value in values:
         with refused(f"agent.{name}"):
             AdaptationConfig(algorithm, {name: value})
@@ -71,26 +68,19 @@ def test_a_bad_setting_is_named(algorithm: str, name: str, values: tuple[Any, ..
         ("agent.settings", {"settings": None}),
     ],
 )
-def test_another_bad_value_is_named(field: str, changes: dict[str, Any]):
+def test_another_bad_value_is_named(field, changes):
     with refused(field):
         AdaptationConfig(**changes)
 
 
-def test_what_may_be_none_or_auto():
+def test_a_training_has_the_defaults_that_suit_the_environment_and_writes_them_down():
     assert AdaptationConfig("ppo", {"target_kl": None, "final_learning_rate": None}).settings["target_kl"] is None
     assert AdaptationConfig("sac", {"ent_coef": 0.1}).settings["ent_coef"] == 0.1
     assert AdaptationConfig("sac", {"ent_coef": "auto_0.1", "target_entropy": -3}).settings["ent_coef"] == "auto_0.1"
     assert AdaptationConfig("td3", {"action_noise": None}).settings["action_noise"] is None
-
-
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_every_algorithm_has_its_settings(algorithm: str):
-    made = agent_config(algorithm)()
-    assert type(made) is (EsConfig if algorithm == "es" else AdaptationConfig)
-    assert made.algorithm == algorithm
-
-
-def test_a_training_has_the_defaults_that_suit_the_environment():
+    written = json.loads(json.dumps(TrainingConfig(agent=AdaptationConfig("sac", {"gamma": 0.8})).as_dict()))
+    assert written["network"] | {"layers": 1, "rounds": 16, "controls": "round"} == written["network"]
+    assert (written["agent"]["algorithm"], written["agent"]["settings"]["gamma"]) == ("sac", 0.8)
     config = TrainingConfig(agent=AdaptationConfig())
     assert (config.steps, config.envs, config.evaluate_every) == (20_000, 8, 2_048)
     assert config.network == NetworkConfig("controls", hidden=32)
@@ -99,15 +89,16 @@ def test_a_training_has_the_defaults_that_suit_the_environment():
     assert (TrainingConfig().steps, TrainingConfig().evaluate_every) == (500_000, 50_000)
 
 
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_every_algorithm_has_its_settings(algorithm):
+    made = agent_config(algorithm)()
+    assert type(made) is (EsConfig if algorithm == "es" else AdaptationConfig)
+    assert made.algorithm == algorithm
+
+
 @pytest.mark.parametrize(
     ("agent", "kind"), [(AdaptationConfig(), "control-set"), (AdaptationConfig("sac"), "control-set")]
 )
-def test_a_network_that_does_not_fit_is_named(agent: AdaptationConfig, kind: str):
+def test_a_network_that_does_not_fit_is_named(agent, kind):
     with refused("network.kind", kind, "controls, for "):
         TrainingConfig(agent=agent, network=NetworkConfig(kind))
-
-
-def test_networks_write_down_how_they_set_controls():
-    written = json.loads(json.dumps(TrainingConfig(agent=AdaptationConfig("sac", {"gamma": 0.8})).as_dict()))
-    assert written["network"] | {"layers": 1, "rounds": 16, "controls": "round"} == written["network"]
-    assert (written["agent"]["algorithm"], written["agent"]["settings"]["gamma"]) == ("sac", 0.8)

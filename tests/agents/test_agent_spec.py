@@ -1,7 +1,5 @@
 """The spec of an agent, and the clusters that it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from agent_folders import GPU_TYPES, SEVERAL, SHARED, SINGLE, spec
@@ -14,25 +12,19 @@ A_THIRD_TYPE = GpuType("A100", 400.0, 300.0, 40.0, 2)
 A_FOURTH_TYPE = GpuType("H100", 700.0, 300.0, 80.0, 2)
 
 
-def test_a_spec_is_taken_from_what_an_environment_has():
+def test_a_spec_is_taken_from_what_an_environment_has_and_takes_others_up_to_its_most():
     env = GpuClusterEnv("tiny")
     made = AgentSpec.of("controls", env.configurations, env.instance.gpu_types)
     made.check(env.configurations, env.instance.gpu_types)
     assert made.max_configurations == len(env.configurations) == env.action_space.n - 1
     assert made.kinds == ("single-node",)
     assert made.max_gpu_types == len(env.instance.gpu_types)
-
-
-def test_kinds_are_those_of_the_configurations_in_training():
     assert spec().kinds == ("single-node",)
     assert AgentSpec.of("controls", (SHARED, *SINGLE, SEVERAL), GPU_TYPES).kinds == (
         "single-node",
         "multi-node",
         "shared",
     )
-
-
-def test_a_set_takes_other_configurations_and_gpu_types_up_to_its_most():
     other = (GpuType("A", 1.0, 1.0, 1.0), GpuType("B", 1.0, 1.0, 1.0), A_THIRD_TYPE)
     spec().check([Configuration("A", gpus) for gpus in range(1, 7)], other)
     spec().check(SINGLE[:1], GPU_TYPES[:1])

@@ -1,9 +1,5 @@
 """The file of a training run's state: what was written is read back, and nothing else is taken."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -12,7 +8,7 @@ from gpusched_env.errors import InputError
 from refusals import refused
 
 
-def test_a_checkpoint_with_any_bit_flipped_is_refused(tmp_path: Path):
+def test_a_checkpoint_with_any_bit_flipped_is_refused(tmp_path):
     path = tmp_path / "checkpoint.safetensors"
     made = Checkpoint({"a/weights": np.arange(4.0), "b": np.array([1, 2], dtype=np.int64)}, {"steps": 7})
     made.write(path)

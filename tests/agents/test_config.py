@@ -1,7 +1,5 @@
 """Settings of training: bad values are named, and the settings can be written as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import FrozenInstanceError, fields
@@ -37,7 +35,7 @@ def all_refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> N
         ("controls", ("all", None)),
     ],
 )
-def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...]):
+def test_a_bad_setting_of_the_network_is_named(name, values):
     all_refused(NetworkConfig, f"network.{name}", name, values)
 
 
@@ -60,11 +58,16 @@ def test_a_bad_setting_of_evolution_strategies_is_named():
         all_refused(EsConfig, f"agent.{name}", name, values)
 
 
-def test_what_is_at_the_edge_of_a_range_is_allowed():
+def test_by_default_it_is_evolution_strategies_with_a_linear_network_and_the_edge_of_a_range_is_allowed():
     EsConfig(**dict.fromkeys(COUNTS, 1))
     for value in (0.0, 1, 1.0):
         EsConfig(**dict.fromkeys(SHARES, value))
     assert EsConfig().algorithm == "es"
+    config = TrainingConfig()
+    assert config.agent == EsConfig()
+    assert config.network == NetworkConfig("control-set", layers=0)
+    for own in (NetworkConfig(), NetworkConfig("control-set", hidden=5), NetworkConfig("controls")):
+        assert TrainingConfig(network=own).network == own
 
 
 @pytest.mark.parametrize(
@@ -82,28 +85,29 @@ def test_what_is_at_the_edge_of_a_range_is_allowed():
         ("network", ("controls", None)),
     ],
 )
-def test_a_bad_setting_of_the_training_is_named(name: str, values: tuple[Any, ...]):
+def test_a_bad_setting_of_the_training_is_named(name, values):
     all_refused(TrainingConfig, name, name, values)
 
 
-def test_a_bad_scenario_is_named():
+def test_what_training_may_not_have_is_named():
     with refused("scenarios[1]", 3):
         TrainingConfig(scenarios=("tiny", 3))  # type: ignore[arg-type]
+    with refused("validation_seeds[1]", 1000, "a seed below 1,000, or 20000 to 20019"):
+        TrainingConfig(validation_seeds=(999, 1000))
+    with refused("scenario_settings['trace']"):
+        TrainingConfig(scenario_settings={"trace": object()})
+    with pytest.raises(FrozenInstanceError):
+        TrainingConfig().steps = 3  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "500", None, 2**63])
-def test_a_bad_seed_of_validation_is_named(seed: Any):
+def test_a_bad_seed_of_validation_is_named(seed):
     with refused("validation_seeds[1]", seed):
         TrainingConfig(validation_seeds=(500, seed))
 
 
-def test_workloads_that_training_may_draw_are_none_to_choose_by():
-    with refused("validation_seeds[1]", 1000, "a seed below 1,000, or 20000 to 20019"):
-        TrainingConfig(validation_seeds=(999, 1000))
-
-
 @pytest.mark.parametrize("purpose", ["validation", "training", "test"])
-def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purpose: str):
+def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purpose):
     seeds = load_track("slack").seeds(purpose)
     if purpose == "validation":
         assert TrainingConfig(validation_seeds=seeds).validation_seeds == seeds
@@ -113,25 +117,12 @@ def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purp
             TrainingConfig(validation_seeds=(999, seed))
 
 
-def test_by_default_it_is_evolution_strategies_with_a_linear_network():
-    config = TrainingConfig()
-    assert config.agent == EsConfig()
-    assert config.network == NetworkConfig("control-set", layers=0)
-    for own in (NetworkConfig(), NetworkConfig("control-set", hidden=5), NetworkConfig("controls")):
-        assert TrainingConfig(network=own).network == own
-
-
-def test_numbers_of_numpy_are_written_down_like_others():
+def test_settings_can_be_written_down_and_read_again_also_numbers_of_numpy():
     config = TrainingConfig(
-        seed=np.int64(3),
-        validation_seeds=(np.int64(7),),
-        agent=EsConfig(pairs=np.int32(8), sigma=np.float64(0.5)),
+        seed=np.int64(3), validation_seeds=(np.int64(7),), agent=EsConfig(pairs=np.int32(8), sigma=np.float64(0.5))
     )
     plain = TrainingConfig(seed=3, validation_seeds=(7,), agent=EsConfig(pairs=8, sigma=0.5))
     assert json.dumps(config.as_dict()) == json.dumps(plain.as_dict())
-
-
-def test_settings_can_be_written_down_and_read_again():
     network = NetworkConfig("controls", 16)
     config = TrainingConfig(agent=EsConfig(pairs=2), scenarios=("tiny", "default"), network=network)
     values = json.loads(json.dumps(config.as_dict(), allow_nan=False))
@@ -142,20 +133,10 @@ def test_settings_can_be_written_down_and_read_again():
     assert TrainingConfig(**values) == config
 
 
-def test_settings_do_not_change():
-    with pytest.raises(FrozenInstanceError):
-        TrainingConfig().steps = 3  # type: ignore[misc]
-
-
 @pytest.mark.parametrize("settings", [None, 3, ["cluster.nodes"], {3: 4}])
-def test_settings_of_scenarios_are_a_mapping_of_names(settings: Any):
+def test_settings_of_scenarios_are_a_mapping_of_names(settings):
     with refused("scenario_settings", settings):
         TrainingConfig(scenario_settings=settings)
-
-
-def test_a_setting_of_scenarios_that_no_file_holds_is_named():
-    with refused("scenario_settings['trace']"):
-        TrainingConfig(scenario_settings={"trace": object()})
 
 
 def test_settings_of_scenarios_go_to_each_and_are_written_down_plainly():

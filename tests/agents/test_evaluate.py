@@ -1,7 +1,5 @@
 """Evaluation of a model, with models whose actions are known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -81,7 +79,7 @@ def test_a_model_runs_the_workload_that_policies_run_and_pays_the_same_for_the_s
         assert run.steps >= len(direct.completion_s)
 
 
-def test_a_rule_decides_for_a_model_that_waits_for_ever_after_its_idle_reviews():
+def test_a_rule_decides_for_a_model_that_waits_for_ever_after_its_idle_reviews_which_cost_time():
     env = make(**EDFS_WAY, idle_review_s=600.0)
     run = evaluate(Waits(), env, [0], patience=5)[0]
     last_submission_s = run.result.instance.jobs.submission_s[-1]
@@ -90,9 +88,6 @@ def test_a_rule_decides_for_a_model_that_waits_for_ever_after_its_idle_reviews()
     # The rule decides in every idle round, and in no round in which a job runs.
     assert 0 < run.forced < run.steps
     assert np.isfinite(run.result.completion_s).all()
-
-
-def test_idle_reviews_cost_time():
     env = make(**EDFS_WAY)
     short, long = (evaluate(Waits(), env, [0], patience=p)[0].result for p in (1, 30))
     assert long.tardiness_eur > short.tardiness_eur + 1.0
@@ -142,18 +137,15 @@ def test_a_patience_that_is_not_a_count_is_refused(patience):
         evaluate(Waits(), make(), [0], patience=patience)
 
 
-def test_another_environment_is_refused():
+def test_another_environment_and_one_that_truncates_are_refused():
     with refused("env", "CartPoleEnv"):
         evaluate(Waits(), gymnasium.make("CartPole-v1"), [0])
-
-
-def test_an_environment_that_truncates_is_refused():
     with refused("env", "truncates after 3 steps"):
         evaluate(Masked(), make(max_episode_steps=3), [0])
 
 
 @pytest.mark.parametrize("space", ["observation_space", "action_space"])
-def test_a_model_made_for_other_spaces_is_refused(space: str):
+def test_a_model_made_for_other_spaces_is_refused(space):
     model = Waits()
     setattr(model, space, gymnasium.spaces.Discrete(3))
     with refused(f"model.{space}"):

@@ -1,7 +1,5 @@
 """Stable-Baselines3's own tools with their defaults end with any agent."""
 
-from __future__ import annotations
-
 import gymnasium
 import pytest
 

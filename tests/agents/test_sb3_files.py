@@ -1,10 +1,7 @@
 """Archives with the parameters of their environment beside them, and the environments that make them."""
 
-from __future__ import annotations
-
 import json
 import warnings
-from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -24,9 +21,6 @@ env_util = pytest.importorskip("stable_baselines3.common.env_util", reason="need
 from gpusched_agents import SaveSb3, evaluate, load_sb3, make_sb3_vec_env, save_sb3  # noqa: E402 - needs the extra
 from gpusched_agents.sb3_models import UnsafeLoadWarning  # noqa: E402 - needs the extra
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = [
     pytest.mark.usefixtures("one_thread"),
     pytest.mark.filterwarnings("ignore::gpusched_agents.sb3_models.UnsafeLoadWarning"),
@@ -36,7 +30,7 @@ TWELVE = {"jobs.count": 12}
 OTHER = {"settings": TWELVE, "preemption": False, "job_order": "due", "due_date_timers": True, "milestones": 0}
 
 
-def loaded(path: Path) -> Any:
+def loaded(path):
     """Load an archive that has its parameters beside it: then there is one warning only."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -45,7 +39,7 @@ def loaded(path: Path) -> Any:
 
 
 @pytest.mark.parametrize("make", [make_sb3_vec_env, env_util.make_vec_env])
-def test_a_model_of_other_parameters_costs_as_a_policy_what_it_costs_in_its_environment(make: Any, tmp_path: Path):
+def test_a_model_of_other_parameters_costs_as_a_policy_what_it_costs_in_its_environment(make, tmp_path):
     envs = make("gpusched_env/SlackFlat-v0", 2, env_kwargs=OTHER)
     model = contrib.MaskablePPO("MlpPolicy", envs, **SETTINGS)
     save_sb3(model, tmp_path / "model")
@@ -70,7 +64,7 @@ def test_a_model_of_other_parameters_costs_as_a_policy_what_it_costs_in_its_envi
         assert load_sb3(str(tmp_path / "model.zip")).preemption
 
 
-def test_a_model_that_adapts_keeps_its_rounds_and_a_callback_saves_it(tmp_path: Path):
+def test_a_model_that_adapts_keeps_its_rounds_and_a_callback_saves_it(tmp_path):
     """A `Scenario` is kept as its settings."""
     given = {"scenario": few_jobs(), "rounds": 3, "seeds": range(2)}
     envs = make_sb3_vec_env("gpusched_env/GpuAdaptation-v0", 2, **given)
@@ -87,7 +81,7 @@ def test_a_model_that_adapts_keeps_its_rounds_and_a_callback_saves_it(tmp_path: 
         load_sb3(str(tmp_path / "best.zip"))
 
 
-def test_what_json_cannot_hold_and_environments_without_an_id_are_refused_before_anything_is_written(tmp_path: Path):
+def test_what_json_cannot_hold_and_environments_without_an_id_are_refused_before_anything_is_written(tmp_path):
     envs = make_sb3_vec_env("tiny", reward=lambda energy_eur, tardiness_eur: -energy_eur - tardiness_eur)
     with refused("reward", allowed="what JSON can hold"):
         save_sb3(sb3.PPO("MultiInputPolicy", envs, **SETTINGS), tmp_path / "model")

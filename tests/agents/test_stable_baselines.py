@@ -1,7 +1,5 @@
 """Stable-Baselines3 and sb3-contrib use the environment without changes, and evaluation uses their models."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest
@@ -23,13 +21,13 @@ def make(**settings):
 
 
 @pytest.mark.parametrize("preemption", [True, False])
-def test_the_checkers_find_nothing_to_warn_of(preemption: bool):
+def test_the_checkers_find_nothing_to_warn_of(preemption):
     checker.check_env(make(preemption=preemption))
     gymnasium_check(make(preemption=preemption).unwrapped)
 
 
 @pytest.mark.parametrize("algorithm", [sb3.PPO, contrib.MaskablePPO])
-def test_a_trained_model_is_evaluated_alike_each_time(algorithm: type):
+def test_a_trained_model_is_evaluated_alike_each_time(algorithm):
     env = make(reward_scale=100.0)
     model = algorithm("MultiInputPolicy", env, **SETTINGS)
     model.learn(64)
@@ -47,7 +45,7 @@ def test_masking_keeps_a_model_from_invalid_actions():
 
 
 @pytest.mark.parametrize("kind", ["Flat", "Adaptation"])
-def test_every_evaluation_of_a_callback_runs_the_validation_workloads_and_no_other(kind: str):
+def test_every_evaluation_of_a_callback_runs_the_validation_workloads_and_no_other(kind):
     """As in the callback: `seed` is set once, and each evaluation resets the environment again."""
     keywords = {"settings": {"jobs.count": 2}, "seeds": "validation"}
     seeds = range(20_000, 20_005)

@@ -1,14 +1,13 @@
 """Agents on disk: a saved agent is read back, and anything else is refused."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import pickle
 import shutil
 import zipfile
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -30,9 +29,6 @@ from gpusched_agents.files.storage import (
 from gpusched_agents.spec import FEATURES, NetworkConfig
 from gpusched_env.errors import InputError
 from refusals import ANY, refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HALF = b'{"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}'
 """Header of a file with one number of a kind that NumPy does not have."""
@@ -56,7 +52,7 @@ def same(first: dict[str, Any], second: dict[str, Any]) -> bool:
     )
 
 
-def test_an_agent_comes_back_as_it_was_saved(tmp_path: Path):
+def test_an_agent_comes_back_as_it_was_saved(tmp_path):
     made = description()
     written = save_agent(tmp_path / "deep" / "agent", made, weights())
     loaded, arrays = load_agent(str(tmp_path / "deep" / "agent"))
@@ -77,22 +73,21 @@ def test_a_description_survives_pickling_and_keeps_nothing_that_others_hold():
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301 - our own
 
 
-def test_arrays_that_are_not_contiguous_are_saved_by_their_values(tmp_path: Path):
+def test_the_same_agent_gives_the_same_bytes_and_arrays_that_are_not_contiguous_are_saved_by_their_values(
+    tmp_path, saved
+):
     views = weights() | {name: array.T.copy().T[::-1] for name, array in weights(1).items() if "weight" in name}
     assert not views["price.0.weight"].flags.c_contiguous
     save_agent(tmp_path / "a", description(), views)
     for name, array in load_agent(tmp_path / "a")[1].items():
         np.testing.assert_array_equal(array, views[name])
-
-
-def test_the_same_agent_gives_the_same_bytes(saved: Path, tmp_path: Path):
     again = dict(reversed(weights().items()))
     save_agent(tmp_path / "b", load_description(saved), again)
     for name in AGENT_FILES:
         assert (tmp_path / "b" / name).read_bytes() == (saved / name).read_bytes()
 
 
-def test_a_former_agent_is_replaced_and_nothing_else_is(saved: Path):
+def test_a_former_agent_is_replaced_and_nothing_else_is(saved):
     save_agent(saved, description(name="second"), weights(1))
     assert load_description(saved).name == "second"
     (saved / "thesis.tex").write_text("precious")
@@ -116,7 +111,7 @@ def test_a_former_agent_is_replaced_and_nothing_else_is(saved: Path):
         ({"__metadata__": np.zeros(1, np.float32)}, ("weights", "__metadata__")),
     ],
 )
-def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, error):
+def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path, bad, error):
     with refused(*error):
         save_agent(tmp_path / "a", description(), bad)
     assert list(tmp_path.iterdir()) == []
@@ -151,14 +146,11 @@ def test_a_description_with_a_value_that_cannot_be_is_refused(changes, field):
         description(**changes)
 
 
-def test_what_is_not_a_folder_is_refused(tmp_path: Path):
+def test_what_is_not_a_folder_is_refused_also_an_archive_of_stable_baselines3(tmp_path):
     not_loaded(tmp_path / "nothing", "agent", str(tmp_path / "nothing"), "agent.json and weights.safetensors")
     not_loaded("x" * 5000, "agent", "x" * 5000)
     (tmp_path / "file").write_text("hello")
     not_loaded(tmp_path / "file", "agent", str(tmp_path / "file"), "not a file")
-
-
-def test_an_archive_of_stable_baselines3_is_refused_with_its_name_as_a_policy(tmp_path: Path):
     for name in ("model.zip", "without_suffix"):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("data", "{}")
@@ -167,38 +159,34 @@ def test_an_archive_of_stable_baselines3_is_refused_with_its_name_as_a_policy(tm
 
 
 @pytest.mark.parametrize("name", AGENT_FILES)
-def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name: str):
+def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved, name):
     (saved / name).unlink()
     not_loaded(saved, str(saved / name), "No such file or directory")
     (saved / name).mkdir()
     not_loaded(saved, str(saved / name))
 
 
-def test_weights_of_another_size_are_refused_with_both_sizes(saved: Path):
+def test_weights_of_another_size_or_agent_are_refused(saved, tmp_path):
     size = load_description(saved).weights_bytes
     with (saved / "weights.safetensors").open("ab") as file:
         file.write(b"\0")
     not_loaded(saved, f"{saved}/weights.safetensors", f"{size + 1} bytes", f"{size} bytes, as agent.json says")
-
-
-def test_weights_of_another_agent_are_refused(saved: Path, tmp_path: Path):
     save_agent(tmp_path / "other", description(), weights(1))
     shutil.copy(tmp_path / "other" / "weights.safetensors", saved)
     assert (saved / "weights.safetensors").stat().st_size == load_description(saved).weights_bytes
     not_loaded(saved, f"{saved}/weights.safetensors", "other content")
 
 
-def test_a_description_that_was_changed_is_refused_even_if_each_of_its_values_could_be(saved: Path):
+def test_a_description_may_have_another_layout_but_no_other_value(saved):
+    before = load_description(saved)
+    (saved / "agent.json").write_text(json.dumps(json.loads((saved / "agent.json").read_text()), indent="\t"))
+    assert load_description(saved) == before
     text = (saved / "agent.json").read_text()
     assert '"max_gpu_types": 3' in text
     (saved / "agent.json").write_text(text.replace('"max_gpu_types": 3', '"max_gpu_types": 4'))
     not_loaded(saved, f"{saved}/agent.json: content_sha256", ANY, "changed after it was written")
-
-
-def test_a_description_may_have_another_layout(saved: Path):
-    before = load_description(saved)
-    (saved / "agent.json").write_text(json.dumps(json.loads((saved / "agent.json").read_text()), indent="\t"))
-    assert load_description(saved) == before
+    (saved / "agent.json").write_bytes(b"\xff\xfe\x00")
+    not_loaded(saved, f"{saved}/agent.json: file", ANY, "whole JSON")
 
 
 def test_a_name_beyond_ascii_and_a_broken_one_are_kept():
@@ -246,7 +234,7 @@ EDITS = {
 
 
 @pytest.mark.parametrize("field", EDITS)
-def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, field: str):
+def test_an_edited_description_is_one_error_that_names_the_field(saved, field):
     document = json.loads((saved / "agent.json").read_text())
     EDITS[field](document)
     (saved / "agent.json").write_text(json.dumps(document))
@@ -254,7 +242,7 @@ def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, fi
 
 
 @pytest.mark.parametrize("kind", ["set", "mlp"])
-def test_an_agent_that_decides_job_by_job_is_one_error_that_names_what_takes_its_place(saved: Path, kind: str):
+def test_an_agent_that_decides_job_by_job_is_one_error_that_names_what_takes_its_place(saved, kind):
     document = json.loads((saved / "agent.json").read_text())
     document["spec"] |= {"network": kind, "milestones": 0}
     (saved / "agent.json").write_text(json.dumps(document))
@@ -275,14 +263,9 @@ def test_an_agent_that_decides_job_by_job_is_one_error_that_names_what_takes_its
         ("1" * 5000, "file"),
     ],
 )
-def test_json_that_is_no_agent_is_refused(saved: Path, text: str, field: str):
+def test_json_that_is_no_agent_is_refused(saved, text, field):
     (saved / "agent.json").write_text(text)
     not_loaded(saved, f"{saved}/agent.json: {field}")
-
-
-def test_a_description_that_is_no_text_is_refused(saved: Path):
-    (saved / "agent.json").write_bytes(b"\xff\xfe\x00")
-    not_loaded(saved, f"{saved}/agent.json: file", ANY, "whole JSON")
 
 
 @pytest.mark.parametrize(
@@ -302,7 +285,7 @@ def test_a_description_that_is_no_text_is_refused(saved: Path):
         (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", ("weights", "'BF16'")),
     ],
 )
-def test_weights_that_match_their_hash_are_still_checked(saved: Path, data: bytes, error: tuple[Any, ...]):
+def test_weights_that_match_their_hash_are_still_checked(saved, data, error):
     (saved / "weights.safetensors").write_bytes(data)
     forged = replace(description(), weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
     (saved / "agent.json").write_text(description_text(forged))
@@ -310,7 +293,7 @@ def test_weights_that_match_their_hash_are_still_checked(saved: Path, data: byte
     not_loaded(saved, f"{saved}/weights.safetensors: {field}", *rest)
 
 
-def test_weights_of_another_network_are_not_saved(tmp_path: Path):
+def test_weights_of_another_network_are_not_saved(tmp_path):
     with refused("weights.common.0.bias", None):
         save_agent(tmp_path / "a", description(), weights(of=spec("controls")))
     assert list(tmp_path.iterdir()) == []
@@ -339,7 +322,7 @@ def damaged(content: bytes, how: str, where: float, byte: int) -> bytes:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damage=DAMAGE)
-def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved: Path, damage):
+def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved, damage):
     name, how, where, byte = damage
     before, arrays = load_agent(saved)
     content = (saved / name).read_bytes()
@@ -359,7 +342,6 @@ def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved: 
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch) -> Path:
-    """Ship two agents, from a folder of the test's own."""
     monkeypatch.setattr(shipping, "SHIPPED", tmp_path / "shipped")
     for name in ("small", "default"):
         save_agent(tmp_path / "shipped" / name, description(name=name), weights())
@@ -368,7 +350,7 @@ def shipped(tmp_path: Path, monkeypatch) -> Path:
     return tmp_path / "shipped"
 
 
-def test_shipped_agents_are_found_by_name_and_others_by_their_folder(shipped: Path):
+def test_shipped_agents_are_found_by_name_and_others_by_their_folder(shipped):
     assert shipped_agents() == ("default", "small")
     save_agent("default", description(name="local"), weights())
     assert find_agent("agent:default") == find_agent("default") == shipped / "default"
@@ -378,7 +360,7 @@ def test_shipped_agents_are_found_by_name_and_others_by_their_folder(shipped: Pa
 
 @pytest.mark.usefixtures("shipped")
 @pytest.mark.parametrize("text", ["agent:nobody", "nobody", "agent:", "", "agent:" + "x" * 5000])
-def test_an_agent_that_is_nowhere_is_one_error_that_lists_those_shipped(text: str):
+def test_an_agent_that_is_nowhere_is_one_error_that_lists_those_shipped(text):
     with refused("agent", text, "one of .*agent:default.*; or an agent.s folder"):
         find_agent(text)
 
@@ -390,7 +372,7 @@ def test_every_agent_that_is_shipped_loads_and_is_small():
         assert sum(path.stat().st_size for path in folder.iterdir()) <= 2 * 2**20
 
 
-def test_an_agent_of_other_features_is_stored_but_does_not_fit(saved: Path):
+def test_an_agent_of_other_features_is_stored_but_does_not_fit(saved):
     older = spec(job_features=FEATURES["job_features"][:-1])
     save_agent(saved, description(spec=older), weights(of=older))
     assert load_description(saved).spec == older

@@ -1,16 +1,16 @@
 """Training runs: a function of their settings, resumed exactly after any stop, and evaluated on held-out seeds."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import torch
@@ -26,11 +26,6 @@ from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.control_training import ControlTraining
 from gpusched_env import load_scenario, make_instance, simulate
 from refusals import ANY, refused
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -67,9 +62,7 @@ def stop_after(calls: int, counts: Callable[[], bool] = lambda: True) -> Callabl
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
-    name: str, whole_runs: Callable[[str], Path], tmp_path: Path
-):
+def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(name, whole_runs, tmp_path):
     """Stopped before its first checkpoint, and then in every session one to three reports after the next one."""
     with pytest.raises(Stopped):
         make_training(CASES[name], tmp_path / "run", on_progress=stop_after(1)).run()
@@ -89,9 +82,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
 
 
 @pytest.mark.parametrize("name", ["ppo", "sac"])
-def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
-    name: str, whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(name, whole_runs, tmp_path, monkeypatch):
     write = Checkpoint.write
 
     def write_and_stop(checkpoint: Checkpoint, path: Path) -> None:
@@ -112,16 +103,20 @@ def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 
-def test_a_finished_run_is_left_as_it_is(whole_runs: Callable[[str], Path]):
+def test_seconds_add_up_over_sessions_and_a_finished_run_is_left_as_it_is(tmp_path, whole_runs):
+    with pytest.raises(Stopped):
+        ControlTraining(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
+    ControlTraining(BASE, tmp_path / "run").run()
+    seconds = [float(point["seconds"]) for point in curve(tmp_path / "run")]
+    assert seconds == sorted(seconds)
+    assert seconds[-1] > 0.0
     folder = whole_runs("ppo")
     before = outcome(folder)
     ControlTraining(CASES["ppo"], folder).run()
     same(outcome(folder), before)
 
 
-def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(
-    whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(whole_runs, tmp_path, monkeypatch):
     """Session k fails at its k-th file: settings, curve, weights, description, checkpoint and so on."""
     folder = tmp_path / "run"
     for k in range(1, 7):
@@ -146,7 +141,7 @@ def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(
 
 
 @pytest.mark.parametrize("name", ["ppo", "sac"])
-def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[str], Path], tmp_path: Path):
+def test_a_run_is_a_function_of_its_settings(name, whole_runs, tmp_path):
     np.random.default_rng(0)
     torch.manual_seed(77)
     np.random.seed(77)  # noqa: NPY002 - the state of the process must not matter
@@ -157,7 +152,7 @@ def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[st
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_run_learns_and_is_evaluated_in_time(name: str, whole_runs: Callable[[str], Path]):
+def test_every_run_learns_and_is_evaluated_in_time(name, whole_runs):
     config, folder = CASES[name], whole_runs(name)
     points = curve(folder)
     steps = [int(point["steps"]) for point in points]
@@ -169,9 +164,7 @@ def test_every_run_learns_and_is_evaluated_in_time(name: str, whole_runs: Callab
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_was_measured(
-    name: str, whole_runs: Callable[[str], Path]
-):
+def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_was_measured(name, whole_runs):
     config, folder = CASES[name], whole_runs(name)
     policy = load_policy(f"agent:{folder / 'agent'}")
     costs = [
@@ -187,7 +180,7 @@ def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_was_measured(
     assert described.network == config.network
 
 
-def test_the_run_is_written_down(tmp_path: Path):
+def test_the_run_is_written_down(tmp_path):
     config = replace(BASE, steps=1)
     described = ControlTraining(config, tmp_path / "run", name="mine", command="gpusched train --seed 0").run()
     written = json.loads((tmp_path / "run" / "training.json").read_text(encoding="utf-8"))
@@ -204,26 +197,17 @@ def test_the_run_is_written_down(tmp_path: Path):
     assert list((tmp_path / "run" / "logs").iterdir())
 
 
-def test_seconds_add_up_over_sessions(tmp_path: Path):
-    with pytest.raises(Stopped):
-        ControlTraining(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
-    ControlTraining(BASE, tmp_path / "run").run()
-    seconds = [float(point["seconds"]) for point in curve(tmp_path / "run")]
-    assert seconds == sorted(seconds)
-    assert seconds[-1] > 0.0
-
-
 STILL = AdaptationConfig("ppo", PPO | {"learning_rate": 1e-12, "final_learning_rate": 1e-12}, workloads=6)
 
 
-def test_training_stops_when_patience_ends(tmp_path: Path):
+def test_training_stops_when_patience_ends(tmp_path):
     """Nothing changes at this learning rate: no evaluation is better than the first."""
     config = replace(BASE, agent=STILL, steps=10_000, evaluate_every=80, patience=3)
     ControlTraining(config, tmp_path / "run").run()
     assert [int(point["steps"]) for point in curve(tmp_path / "run")] == [0, 96, 192, 288]
 
 
-def test_a_run_whose_patience_has_ended_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_run_whose_patience_has_ended_is_not_resumed(tmp_path, monkeypatch):
     """It is stopped between its last evaluation and its end."""
     config = replace(BASE, agent=STILL, patience=1)
     ControlTraining(config, tmp_path / "whole").run()
@@ -252,7 +236,7 @@ def stopped(tmp_path: Path) -> Path:
     return tmp_path / "run"
 
 
-def test_the_best_agent_so_far_can_be_had_at_any_time(stopped: Path):
+def test_the_best_agent_so_far_can_be_had_at_any_time(stopped):
     totals = [float(point["total_eur"]) for point in curve(stopped)]
     described = load_description(stopped / "agent")
     assert described.curve[-1]["total_eur"] == min(totals)
@@ -274,14 +258,14 @@ def not_begun(folder: Path, field: str, value: object = ANY, allowed: str = "", 
 
 
 @pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
-def test_a_truncated_checkpoint_is_refused(kept: float, stopped: Path):
+def test_a_truncated_checkpoint_is_refused(kept, stopped):
     path = stopped / "checkpoint.safetensors"
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
     not_begun(stopped, str(path), allowed="a whole checkpoint; remove it to begin again")
 
 
-def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Callable[[str], Path]):
+def test_a_checkpoint_of_something_else_is_refused(stopped, whole_runs):
     path = stopped / "checkpoint.safetensors"
     for name in ("sac", "td3", "a2c"):
         path.write_bytes((whole_runs(name) / "checkpoint.safetensors").read_bytes())
@@ -302,7 +286,7 @@ def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Ca
     not_begun(stopped, str(path), allowed="a whole checkpoint")
 
 
-def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Callable[[str], Path]):
+def test_without_its_checkpoint_a_run_begins_again(stopped, whole_runs):
     (stopped / "checkpoint.safetensors").unlink()
     ControlTraining(BASE, stopped).run()
     same(outcome(stopped), outcome(whole_runs("ppo")))
@@ -320,14 +304,12 @@ def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Ca
         ("validation_seeds", {"validation_seeds": (500,)}),
     ],
 )
-def test_a_run_with_other_settings_is_refused(field: str, changed: dict[str, Any], stopped: Path):
+def test_a_run_with_other_settings_is_refused(field, changed, stopped):
     not_begun(stopped, field, allowed=r"as in .*training\.json", config=replace(BASE, **changed))
 
 
 @pytest.mark.parametrize("name", ["ppo", "sac"])
-def test_a_training_goes_on_to_more_steps_and_is_then_one_of_these(
-    name: str, whole_runs: Callable[[str], Path], tmp_path: Path
-):
+def test_a_training_goes_on_to_more_steps_and_is_then_one_of_these(name, whole_runs, tmp_path):
     """What was learnt first stays; a stop after that changes nothing."""
     config = CASES[name]
     longer = replace(config, steps=2 * config.steps)
@@ -348,7 +330,7 @@ def test_a_training_goes_on_to_more_steps_and_is_then_one_of_these(
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", "{}", '{"config": 5}', '{"config": []}', "null", '{"config": {}}', "settings"]
 )
-def test_settings_that_are_none_are_refused(text: str, tmp_path: Path):
+def test_settings_that_are_none_are_refused(text, tmp_path):
     folder = tmp_path / "run"
     folder.mkdir()
     text = json.dumps({"config": BASE.as_dict()}) if text == "settings" else text  # without provenance
@@ -356,7 +338,7 @@ def test_settings_that_are_none_are_refused(text: str, tmp_path: Path):
     not_begun(folder, str(folder / "training.json"))
 
 
-def test_a_folder_of_something_else_is_refused(tmp_path: Path):
+def test_a_folder_of_something_else_is_refused(tmp_path):
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
     not_begun(tmp_path, "folder", allowed="a new folder, or one of a training run")
     with refused("path"):
@@ -366,24 +348,21 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path):
 
 @pytest.mark.parametrize(
     ("changed", "field"),
-    [
-        ({"scenarios": ("nowhere",)}, "scenario"),
-        ({"scenarios": ("tiny", "default", "low", "high", "mixed")}, "envs"),
-    ],
+    [({"scenarios": ("nowhere",)}, "scenario"), ({"scenarios": ("tiny", "default", "low", "high", "mixed")}, "envs")],
 )
-def test_bad_input_leaves_nothing_behind(changed: dict[str, Any], field: str, tmp_path: Path):
+def test_bad_input_leaves_nothing_behind(changed, field, tmp_path):
     with refused(field):
         ControlTraining(replace(BASE, **changed), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
-def test_an_empty_folder_will_do_and_one_of_a_run_that_was_killed_before_it_wrote_its_settings(tmp_path: Path):
+def test_an_empty_folder_will_do_and_one_of_a_run_that_was_killed_before_it_wrote_its_settings(tmp_path):
     (tmp_path / ".training.json.0123456789ab.tmp").write_text('{"conf', encoding="utf-8")
     ControlTraining(replace(BASE, steps=1), tmp_path).run()
     assert len(curve(tmp_path)) == 2
 
 
-def test_evaluations_and_what_the_algorithm_logs_share_one_axis_of_decisions(whole_runs: Callable[[str], Path]):
+def test_evaluations_and_what_the_algorithm_logs_share_one_axis_of_decisions(whole_runs):
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     events = accumulator.EventAccumulator(str(whole_runs("ppo") / "logs"))
     events.Reload()

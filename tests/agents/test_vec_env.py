@@ -1,9 +1,7 @@
 """The vector environment with Stable-Baselines3's interface, against a `DummyVecEnv` of single environments."""
 
-from __future__ import annotations
-
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -27,23 +25,16 @@ monitor = pytest.importorskip("stable_baselines3.common.monitor", reason="needs 
 sb3_vec = pytest.importorskip("stable_baselines3.common.vec_env", reason="needs the extra `agents`")
 vec_env = import_module("gpusched_agents.sb3")
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
-
-    from gpusched_agents.sb3 import SchedulerVecEnv
-
 pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS: dict[str, Any] = {"reward_scale": 100.0, "job_order": "due"}
 ENVS = 3
 
 
-def over_native(num_envs: int = ENVS, **settings: Any) -> SchedulerVecEnv:
+def over_native(num_envs=ENVS, **settings):
     return vec_env.make_sb3_vec_env("tiny", num_envs, **{**SETTINGS, **settings})
 
 
-def over_single(num_envs: int = ENVS, *, limit: int | None = None, **settings: Any) -> SchedulerVecEnv:
+def over_single(num_envs=ENVS, *, limit=None, **settings):
     makers = [lambda: single(limit, **settings)] * num_envs
     return vec_env.SchedulerVecEnv(SyncVectorEnv(makers, autoreset_mode=AutoresetMode.SAME_STEP))
 
@@ -53,7 +44,7 @@ def single(limit: int | None = None, **settings: Any) -> gymnasium.Env[Any, Any]
     return TimeLimit(env, limit) if limit else env
 
 
-def dummy(num_envs: int = ENVS, limit: int | None = None) -> DummyVecEnv:
+def dummy(num_envs=ENVS, limit=None):
     return sb3_vec.DummyVecEnv(
         [lambda: monitor.Monitor(single(limit), info_keywords=vec_env.EPISODE_KEYWORDS)] * num_envs
     )
@@ -63,7 +54,6 @@ INTERFACES = pytest.mark.parametrize("make", [over_native, over_single])
 
 
 def allowed(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw an action that each mask allows."""
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
 
 
@@ -75,7 +65,7 @@ def same(one: Any, other: Any) -> bool:
     return type(one) is type(other) and np.array_equal(one, other)
 
 
-def walk(ours: VecEnv, theirs: VecEnv, steps: int) -> list[dict[str, Any]]:
+def walk(ours, theirs, steps):
     """Take random allowed steps in both, compare all results, and return the infos of the episodes that ended."""
     rng, ended = np.random.default_rng(0), []
     ours.reset_infos = [{} for _ in range(ours.num_envs)]  # those of autoresets must be put there
@@ -97,7 +87,7 @@ def walk(ours: VecEnv, theirs: VecEnv, steps: int) -> list[dict[str, Any]]:
 
 
 @INTERFACES
-def test_it_gives_what_a_dummy_vec_env_of_monitored_environments_gives_step_by_step(make: Callable[..., Any]):
+def test_it_gives_what_a_dummy_vec_env_of_monitored_environments_gives_step_by_step(make):
     ours, theirs = make(), dummy()
     for seed in (0, 50):
         assert ours.seed(seed) == theirs.seed(seed) == [seed, seed + 1, seed + 2]
@@ -121,7 +111,7 @@ def test_an_episode_that_a_limit_ends_is_truncated_and_the_count_begins_again():
 
 
 @INTERFACES
-def test_after_seeds_are_used_a_reset_draws_other_workloads(make: Callable[..., Any]):
+def test_after_seeds_are_used_a_reset_draws_other_workloads(make):
     env, again = make(), make()
     for one in (env, again):
         one.seed(5)
@@ -132,7 +122,7 @@ def test_after_seeds_are_used_a_reset_draws_other_workloads(make: Callable[..., 
 
 
 @INTERFACES
-def test_each_environment_can_be_given_its_own_seed(make: Callable[..., Any]):
+def test_each_environment_can_be_given_its_own_seed(make):
     env, seeds = make(), [7, 2, 7]
     env.seed_each(seeds)
     first = env.reset()
@@ -143,7 +133,7 @@ def test_each_environment_can_be_given_its_own_seed(make: Callable[..., Any]):
 
 
 @pytest.mark.parametrize("algorithm", [sb3.PPO, sb3.A2C, sb3.DQN, contrib.MaskablePPO])
-def test_every_algorithm_learns_the_same_from_it_as_from_a_dummy_vec_env(algorithm: type):
+def test_every_algorithm_learns_the_same_from_it_as_from_a_dummy_vec_env(algorithm):
     settings: dict[str, Any] = {"seed": 0, "device": "cpu", "policy_kwargs": {"net_arch": [8]}}
     if algorithm is sb3.DQN:
         settings |= {"learning_starts": 30, "train_freq": 4, "batch_size": 16, "buffer_size": 500}
@@ -160,7 +150,7 @@ def test_every_algorithm_learns_the_same_from_it_as_from_a_dummy_vec_env(algorit
 
 
 @INTERFACES
-def test_masks_are_asked_for_as_sb3_contrib_does(make: Callable[..., Any]):
+def test_masks_are_asked_for_as_sb3_contrib_does(make):
     env = make()
     assert masking.is_masking_supported(env)
     with pytest.raises(gymnasium.error.ResetNeeded, match="reset"):
@@ -176,7 +166,7 @@ def test_masks_are_asked_for_as_sb3_contrib_does(make: Callable[..., Any]):
 
 
 @INTERFACES
-def test_what_a_caller_writes_into_a_result_changes_nothing_else(make: Callable[..., Any]):
+def test_what_a_caller_writes_into_a_result_changes_nothing_else(make):
     env, untouched = make(), make()
     for one in (env, untouched):
         one.seed(0)
@@ -201,16 +191,29 @@ def test_what_a_caller_writes_into_a_result_changes_nothing_else(make: Callable[
         last = observations
 
 
-def test_a_vector_environment_in_another_mode_is_refused():
+def test_what_is_not_its_own_is_refused():
     vector = SyncVectorEnv([single])
     with refused("vector.metadata['autoreset_mode']", allowed="AutoresetMode.SAME_STEP"):
         vec_env.SchedulerVecEnv(vector)
     with refused("vector", allowed="a gymnasium.vector.VectorEnv"):
         vec_env.SchedulerVecEnv(single())
+    env = over_native()
+    with refused("state", allowed=f"episode_returns and episode_lengths, both ({ENVS},)"):
+        env.set_state({})
+    with refused("vector", "SyncVectorEnv", "a GpuClusterVectorEnv"):
+        over_single().get_state()
+    env = over_native()
+    env.set_attr("spec", "of mine")
+    assert env.get_attr("spec") == ["of mine"] * ENVS
+    with refused("indices", [0]):
+        env.set_attr("spec", None, indices=[0])
+    for name in ("colour", "job"):
+        with refused("attr_name", name):
+            env.set_attr(name, 1)
 
 
 @INTERFACES
-def test_one_instance_can_be_replayed_everywhere_once(make: Callable[..., Any]):
+def test_one_instance_can_be_replayed_everywhere_once(make):
     env, instance = make(), make_instance(load_scenario("tiny"), 9)
     env.seed(0)
     env.set_options({"instance": instance})
@@ -253,20 +256,8 @@ def test_a_timer_is_for_one_environment():
     assert [now(woken, i) for i in (0, 2)] == [now(other, i) for i in (0, 2)]
 
 
-def now(env: SchedulerVecEnv, i: int) -> float:
-    """Return the time in environment i."""
+def now(env, i):
     return float(env.get_attr("view", indices=i)[0].clock[at.NOW])
-
-
-def test_what_all_share_is_set_for_all_or_not_at_all():
-    env = over_native()
-    env.set_attr("spec", "of mine")
-    assert env.get_attr("spec") == ["of mine"] * ENVS
-    with refused("indices", [0]):
-        env.set_attr("spec", None, indices=[0])
-    for name in ("colour", "job"):
-        with refused("attr_name", name):
-            env.set_attr(name, 1)
 
 
 def test_evaluation_takes_it_for_monitored_and_finds_the_costs():
@@ -295,14 +286,6 @@ def test_a_state_goes_on_exactly_where_it_was_kept():
         actions = allowed(env.action_masks(), rng)
         (*mine, infos), (*expected, their_infos) = later.step(actions), env.step(actions)
         assert all(same(*pair) for pair in zip([*mine, *infos], [*expected, *their_infos], strict=True))
-
-
-def test_the_state_of_something_else_is_refused():
-    env = over_native()
-    with refused("state", allowed=f"episode_returns and episode_lengths, both ({ENVS},)"):
-        env.set_state({})
-    with refused("vector", "SyncVectorEnv", "a GpuClusterVectorEnv"):
-        over_single().get_state()
 
 
 def test_native_environments_stand_behind_the_maker():

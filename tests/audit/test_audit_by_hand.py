@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import ast
 import json
 import sys
@@ -108,7 +106,7 @@ def changed(document: dict[str, Any], field: str, value: object) -> dict[str, An
     return copied
 
 
-def test_the_folder_computed_by_hand_audits_clean(folder: Path) -> None:
+def test_the_folder_computed_by_hand_audits_clean(folder):
     assert audit(folder) == []
     assert audit(str(folder)) == []
 
@@ -123,14 +121,14 @@ def test_the_folder_computed_by_hand_audits_clean(folder: Path) -> None:
         ("mean_completion_s", 7200),
     ],
 )
-def test_each_total_is_recomputed(folder: Path, name: str, by_hand: float) -> None:
+def test_each_total_is_recomputed(folder, name, by_hand):
     (folder / "run.json").write_text(json.dumps({**RUN, name: 99.0}), encoding="utf-8")
     assert audit(folder) == [Difference("run.json", 99.0, pytest.approx(by_hand, rel=1e-12), name)]
 
 
 @pytest.mark.parametrize("job", [0, 1])
 @pytest.mark.parametrize("column", range(1, 9))
-def test_each_column_of_each_job_is_recomputed(folder: Path, job: int, column: int) -> None:
+def test_each_column_of_each_job_is_recomputed(folder, job, column):
     lines = [line.split(",") for line in JOBS.splitlines()]
     by_hand = float(lines[job + 1][column])
     lines[job + 1][column] = "77"
@@ -142,18 +140,18 @@ def test_each_column_of_each_job_is_recomputed(folder: Path, job: int, column: i
     assert lines[0][column] in difference.what
 
 
-def test_amounts_are_compared_to_a_billionth(folder: Path) -> None:
+def test_amounts_are_compared_to_a_billionth(folder):
     (folder / "run.json").write_text(json.dumps({**RUN, "energy_eur": 0.72 * (1 + 5e-10)}), encoding="utf-8")
     assert audit(folder) == []
     (folder / "run.json").write_text(json.dumps({**RUN, "energy_eur": 0.72 * (1 + 2e-9)}), encoding="utf-8")
     assert [difference.what for difference in audit(folder)] == ["energy_eur"]
 
 
-def test_a_difference_reads_as_a_sentence() -> None:
+def test_a_difference_reads_as_a_sentence():
     assert str(Difference("run.json", 1.0, 2.0, "energy_eur")) == "run.json: energy_eur: recorded 1.0, recomputed 2.0"
 
 
-def test_a_restart_overhead_that_is_not_taken_is_named(folder: Path) -> None:
+def test_a_restart_overhead_that_is_not_taken_is_named(folder):
     """Job 0 changes to 1 GPU after 10 epochs: 60 s without progress are due, then 10 epochs of 500 s."""
     edit(
         folder / "intervals.csv",
@@ -167,13 +165,9 @@ def test_a_restart_overhead_that_is_not_taken_is_named(folder: Path) -> None:
     assert (first.recorded, first.recomputed) == (3600.0, 3660.0)
 
 
-def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder: Path) -> None:
+def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder):
     """Job 0 rests from 3,600 to 3,900 s, restarts until 3,960 s, and ends after ten more epochs at 7,560 s."""
-    edit(
-        folder / "intervals.csv",
-        "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0",
-        "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0",
-    )
+    edit(folder / "intervals.csv", "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0", "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0")
     edit(folder / "intervals.csv", "10800.0,10.0\n", "10800.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0\n")
     edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,7560.0,20.0,0.46,10.8,2")
     assert {difference.what for difference in audit(folder)} == {
@@ -185,26 +179,26 @@ def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder: Path) -> Non
     }
 
 
-def test_a_node_with_one_gpu_too_few_is_named_once_with_the_lines_on_it(folder: Path) -> None:
+def test_a_node_with_one_gpu_too_few_is_named_once_with_the_lines_on_it(folder):
     """Jobs 0 and 1 hold 3 GPUs from 3,600 to 7,200 s."""
     edit(folder / "instance.json", '"gpus": [3]', '"gpus": [2]')
     where = "intervals.csv lines 2, 3 (node 0 from 3600.0 s)"
     assert audit(folder) == [Difference(where, 3, 2, "busy GPUs, and GPUs of the node")]
 
 
-def test_an_interval_that_ends_before_it_starts_is_named(folder: Path) -> None:
+def test_an_interval_that_ends_before_it_starts_is_named(folder):
     edit(folder / "intervals.csv", "3600.0,3600.0,10800.0,10.0", "3600.0,3600.0,3500.0,10.0")
     what = "end, after the start [s]"
     assert audit(folder)[0] == Difference("intervals.csv line 3 (job 1)", 3500.0, 3600.0, what)
 
 
-def test_a_configuration_that_is_not_allowed_is_named(folder: Path) -> None:
+def test_a_configuration_that_is_not_allowed_is_named(folder):
     edit(folder / "intervals.csv", "1,0,1,-1,Gx1,", "1,0,2,-1,Gx2,")
     first = audit(folder)[0]
     assert first == Difference("intervals.csv line 3 (job 1)", "Gx2", "not allowed", "configuration of the job")
 
 
-def test_a_job_that_needs_more_memory_than_its_gpu_has_is_named(folder: Path) -> None:
+def test_a_job_that_needs_more_memory_than_its_gpu_has_is_named(folder):
     edit(folder / "instance.json", '"memory_gib": [4.0, 16.0]', '"memory_gib": [4.0, 16.5]')
     (difference,) = audit(folder)
     assert (difference.where, difference.recorded, difference.recomputed) == (
@@ -215,7 +209,7 @@ def test_a_job_that_needs_more_memory_than_its_gpu_has_is_named(folder: Path) ->
     assert "memory" in difference.what
 
 
-def test_a_job_that_goes_on_after_its_epochs_are_done_is_named(folder: Path) -> None:
+def test_a_job_that_goes_on_after_its_epochs_are_done_is_named(folder):
     """Job 0 does 20 epochs in 7,200 s, then holds a GPU for 560 s more (60 s restart, one epoch of 500 s)."""
     edit(folder / "intervals.csv", "1,0,1", "0,0,1,-1,Gx1,7200.0,7260.0,7760.0,1.0\n1,0,1")
     whats = [(difference.where, difference.recorded, difference.recomputed) for difference in audit(folder)]
@@ -226,13 +220,13 @@ def test_a_job_that_goes_on_after_its_epochs_are_done_is_named(folder: Path) -> 
 
 
 @pytest.mark.parametrize("file", ["instance.json", "intervals.csv", "jobs.csv", "run.json"])
-def test_a_missing_file_is_one_error(folder: Path, file: str) -> None:
+def test_a_missing_file_is_one_error(folder, file):
     (folder / file).unlink()
     with refused(f"{folder}/{file}", "No such file or directory"):
         audit(folder)
 
 
-def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
+def test_a_missing_folder_is_one_error(tmp_path):
     with refused("folder", allowed="a run folder"):
         audit(tmp_path / "nowhere")
 
@@ -264,9 +258,7 @@ def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
         ("jobs.csv", "1,3600.0,9000.0,3600.0,10800.0,10.0,0.26,18.0,0\n", "", "jobs.csv: lines"),
     ],
 )
-def test_a_malformed_folder_is_one_error_that_names_the_field(
-    folder: Path, file: str, old: str, new: str, field: str
-) -> None:
+def test_a_malformed_folder_is_one_error_that_names_the_field(folder, file, old, new, field):
     edit(folder / file, old, new)
     with refused(field):
         audit(folder)
@@ -323,14 +315,14 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
         ("distributions[0].survival", [1.0]),
     ],
 )
-def test_an_instance_that_cannot_be_is_one_error_that_names_the_field(folder: Path, field: str, bad: object) -> None:
+def test_an_instance_that_cannot_be_is_one_error_that_names_the_field(folder, field, bad):
     document = changed(INSTANCE, field, bad)
     (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
     with refused(f"instance.json: {field}"):
         audit(folder)
 
 
-def test_submissions_that_are_not_sorted_are_one_error(folder: Path) -> None:
+def test_submissions_that_are_not_sorted_are_one_error(folder):
     document = changed(INSTANCE, "jobs.submission_s[0]", 3601.0)
     (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
     with refused("instance.json: jobs.submission_s[1]"):
@@ -352,28 +344,26 @@ def test_submissions_that_are_not_sorted_are_one_error(folder: Path) -> None:
         ("provenance", []),
     ],
 )
-def test_a_fact_of_the_run_that_cannot_be_is_one_error_that_names_the_field(
-    folder: Path, field: str, bad: object
-) -> None:
+def test_a_fact_of_the_run_that_cannot_be_is_one_error_that_names_the_field(folder, field, bad):
     (folder / "run.json").write_text(json.dumps(changed(RUN, field, bad)), encoding="utf-8")
     with refused(f"run.json: {field}"):
         audit(folder)
 
 
 @pytest.mark.parametrize("field", ["policy", "seed", "rounds", "decision_s", "provenance"])
-def test_a_fact_of_the_run_that_is_missing_is_one_error(folder: Path, field: str) -> None:
+def test_a_fact_of_the_run_that_is_missing_is_one_error(folder, field):
     (folder / "run.json").write_text(json.dumps({k: v for k, v in RUN.items() if k != field}), encoding="utf-8")
     with refused(f"run.json: {field}", None) as caught:
         audit(folder)
     assert caught.value.field == f"run.json: {field}"
 
 
-def test_the_seconds_of_decision_may_be_unknown(folder: Path) -> None:
+def test_the_seconds_of_decision_may_be_unknown(folder):
     (folder / "run.json").write_text(json.dumps(changed(RUN, "decision_s", None)), encoding="utf-8")
     assert audit(folder) == []
 
 
-def test_values_at_the_ends_of_their_ranges_are_allowed(folder: Path) -> None:
+def test_values_at_the_ends_of_their_ranges_are_allowed(folder):
     """Free energy, no restart, a node as large as its type allows: the audit reports costs, and no error."""
     document = INSTANCE
     for field, value in (
@@ -390,14 +380,14 @@ def test_values_at_the_ends_of_their_ranges_are_allowed(folder: Path) -> None:
     assert {difference.what for difference in audit(folder)} == {"energy_eur", "tardiness_eur", "total_eur"}
 
 
-def test_lines_out_of_order_are_named(folder: Path) -> None:
+def test_lines_out_of_order_are_named(folder):
     heading, first, second = INTERVALS.splitlines()
     (folder / "intervals.csv").write_text(f"{heading}\n{second}\n{first}", encoding="utf-8")
     what = "order: start, job, node, not before those of the line above"
     assert audit(folder) == [Difference("intervals.csv line 3 (job 0)", (0.0, 0, 0), (3600.0, 1, 0), what)]
 
 
-def test_an_interval_that_is_split_in_two_is_named(folder: Path) -> None:
+def test_an_interval_that_is_split_in_two_is_named(folder):
     """Job 0 makes 5 of its epochs in the first half hour, and goes on."""
     edit(
         folder / "intervals.csv",
@@ -409,14 +399,14 @@ def test_an_interval_that_is_split_in_two_is_named(folder: Path) -> None:
     assert difference.what == "start: it continues what line 2 holds, with which it is one interval"
 
 
-def test_fewer_rounds_than_the_intervals_tell_of_are_named(folder: Path) -> None:
+def test_fewer_rounds_than_the_intervals_tell_of_are_named(folder):
     what = "rounds, and different times at which an interval begins, or ends before its job does"
     for rounds, found in ((2, []), (1, [Difference("run.json", 1, 2, what)])):
         (folder / "run.json").write_text(json.dumps(changed(RUN, "rounds", rounds)), encoding="utf-8")
         assert audit(folder) == found
 
 
-def test_a_pause_is_a_round_of_its_own(folder: Path) -> None:
+def test_a_pause_is_a_round_of_its_own(folder):
     """Intervals begin at 0, 3,600 and 3,900 s, and job 0 stops at 3,000 s."""
     edit(folder / "intervals.csv", "0.0,0.0,7200.0,20.0\n", "0.0,0.0,3000.0,10.0\n")
     edit(folder / "intervals.csv", "10800.0,10.0\n", "10800.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0\n")
@@ -431,7 +421,7 @@ FACTS = {"policy": "by hand", "seed": 0, "instance": "by hand", "instance_seed":
     ("fact", "bad"),
     [("policy", "edf"), ("seed", 1), ("instance", "high"), ("instance_seed", 6), ("scenario", {"name": "high"})],
 )
-def test_a_fact_that_the_folder_gives_otherwise_elsewhere_is_named(folder: Path, fact: str, bad: object) -> None:
+def test_a_fact_that_the_folder_gives_otherwise_elsewhere_is_named(folder, fact, bad):
     (folder / "run.json").write_text(json.dumps(changed(RUN, "provenance", {"facts": FACTS})), encoding="utf-8")
     assert audit(folder) == []
     facts = {"facts": {**FACTS, fact: bad}}
@@ -452,7 +442,7 @@ def test_a_fact_that_the_folder_gives_otherwise_elsewhere_is_named(folder: Path,
         ("interference.", "instance.json: interference.colour"),
     ],
 )
-def test_a_field_that_no_instance_has_is_one_error(folder: Path, place: str, field: str) -> None:
+def test_a_field_that_no_instance_has_is_one_error(folder, place, field):
     document = changed(INSTANCE, "interference", {"slowdown": [[[1.0]]]})
     (folder / "instance.json").write_text(json.dumps(changed(document, f"{place}colour", [])), encoding="utf-8")
     with refused(field, "...", "no such field") as caught:
@@ -461,7 +451,7 @@ def test_a_field_that_no_instance_has_is_one_error(folder: Path, place: str, fie
 
 
 @pytest.mark.parametrize("field", ["name", "seed", "distributions[0].family", "interference"])
-def test_a_field_of_an_instance_must_be_there(folder: Path, field: str) -> None:
+def test_a_field_of_an_instance_must_be_there(folder, field):
     document = json.loads(json.dumps(INSTANCE))
     place = document["distributions"][0] if "family" in field else document
     del place[field.rpartition(".")[2]]
@@ -471,7 +461,7 @@ def test_a_field_of_an_instance_must_be_there(folder: Path, field: str) -> None:
     assert caught.value.field == f"instance.json: {field}"
 
 
-def test_amounts_are_compared_however_small_they_are(folder: Path) -> None:
+def test_amounts_are_compared_however_small_they_are(folder):
     """At a price of 0.2e-14 €/kWh and a weight of 1e-16 €/s, all of it is less than 1e-12 €."""
     document = changed(INSTANCE, "energy_price_eur_per_kwh", 0.2e-14)
     document = changed(document, "jobs.tardiness_weight_eur_per_s", [3e-16, 1e-16])
@@ -485,7 +475,7 @@ def test_amounts_are_compared_however_small_they_are(folder: Path) -> None:
     assert [difference.what for difference in audit(folder)] == ["energy_eur"]
 
 
-def test_the_audit_imports_the_standard_library_the_errors_and_the_parts_of_mechanisms_alone() -> None:
+def test_the_audit_imports_the_standard_library_the_errors_and_the_parts_of_mechanisms_alone():
     sources = list(Path(gpusched_env.audit.__file__).parent.glob("**/*.py"))
     assert len(sources) > 3
     for source in sources:

@@ -1,25 +1,18 @@
 """Runs with shared GPUs, several nodes, interference and restarts: the audit agrees, and finds changes."""
 
-from __future__ import annotations
-
 from collections import Counter
-from typing import TYPE_CHECKING
 
 import pytest
 
 from compiled_policies import POLICIES
 from crowded import Whatever, crowded
+from gpusched_env import Result
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
 from instances import with_host_memory, with_switching
 from run_files import audited, edited
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env import Result
 
 
 def kinds_of(result: Result) -> Counter[str]:
@@ -34,7 +27,7 @@ def fewest(kinds: Counter[str]) -> int:
 @pytest.mark.parametrize("interference", [False, True])
 @pytest.mark.parametrize("restart_s", [0.0, 5.0])
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_audits_clean(tmp_path: Path, preemption: bool, restart_s: float, interference: bool) -> None:
+def test_any_run_audits_clean(tmp_path, preemption, restart_s, interference):
     kinds: Counter[str] = Counter()
     for seed in range(8):
         instance = crowded(seed, restart_s, interference)
@@ -46,7 +39,7 @@ def test_any_run_audits_clean(tmp_path: Path, preemption: bool, restart_s: float
 
 @pytest.mark.parametrize("interference", [False, True])
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_run_of_every_policy_audits_clean(tmp_path: Path, name: str, interference: bool) -> None:
+def test_a_run_of_every_policy_audits_clean(tmp_path, name, interference):
     kinds: Counter[str] = Counter()
     for seed in range(4):
         result = simulate(crowded(seed, interference=interference), POLICIES[name], seed=seed)
@@ -57,7 +50,7 @@ def test_a_run_of_every_policy_audits_clean(tmp_path: Path, name: str, interfere
 
 
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path: Path, preemption: bool) -> None:
+def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path, preemption):
     kinds: Counter[str] = Counter()
     for seed in range(8):
         result = simulate(with_switching(crowded(seed), seed), Whatever(preemption), seed=seed, review_s=5.0)
@@ -67,7 +60,7 @@ def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path: Path, pr
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_any_run_with_host_memory_audits_clean_and_one_without_is_found_out(tmp_path: Path, seed: int) -> None:
+def test_any_run_with_host_memory_audits_clean_and_one_without_is_found_out(tmp_path, seed):
     instance = with_host_memory(with_switching(crowded(seed), seed), seed)
     assert audited(simulate(instance, Whatever(), seed=seed, review_s=5.0), tmp_path / "run") == []
     path = tmp_path / "run" / "instance.json"
@@ -77,7 +70,7 @@ def test_any_run_with_host_memory_audits_clean_and_one_without_is_found_out(tmp_
 
 
 @pytest.mark.parametrize("column", ["start_s", "resume_s", "restart_s"])
-def test_a_run_whose_jobs_waited_for_less_than_they_should_is_found_out(tmp_path: Path, column: str) -> None:
+def test_a_run_whose_jobs_waited_for_less_than_they_should_is_found_out(tmp_path, column):
     write_run(simulate(with_switching(crowded(1), 1), Whatever(), seed=1, review_s=5.0), tmp_path / "run")
     path = tmp_path / "run" / "instance.json"
     with edited(path) as document:
@@ -86,7 +79,7 @@ def test_a_run_whose_jobs_waited_for_less_than_they_should_is_found_out(tmp_path
     assert len(found) > 3
 
 
-def test_a_run_with_distances_is_found_out_if_its_instance_tells_none_apart(tmp_path: Path) -> None:
+def test_a_run_with_distances_is_found_out_if_its_instance_tells_none_apart(tmp_path):
     write_run(simulate(with_switching(crowded(1), 1), Whatever(), seed=1, review_s=5.0), tmp_path / "run")
     with edited(tmp_path / "run" / "instance.json") as document:
         del document["jobs"]["resume_s"]

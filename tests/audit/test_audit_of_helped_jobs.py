@@ -1,11 +1,10 @@
 """Runs in which spare machines help jobs on several nodes: the audit agrees, and finds changes."""
 
-from __future__ import annotations
-
 import csv
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,25 +12,20 @@ import pytest
 from crowded import Whatever
 from fixed import Fixed
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation
-from gpusched_env.audit import audit
+from gpusched_env.audit import Difference, audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import simulate
 from helpers import helped_instance
 from refusals import refused
 from run_files import audited, edited
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from gpusched_env.audit import Difference
 CERTAIN = EpochDistribution.certain()
 
 
 @pytest.mark.parametrize("varied", [False, True])
 @pytest.mark.parametrize("interference", [False, True])
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_audits_clean(tmp_path: Path, preemption: bool, interference: bool, varied: bool) -> None:
+def test_any_run_audits_clean(tmp_path, preemption, interference, varied):
     helped = 0
     for seed in range(8):
         instance = helped_instance(
@@ -39,7 +33,7 @@ def test_any_run_audits_clean(tmp_path: Path, preemption: bool, interference: bo
         )
         result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
         assert audited(result, tmp_path / "run") == [], seed
-        alone = simulate(replace(instance, synchronisation=None), Whatever(preemption), seed=seed)
+        alone = simulate(replace(instance, mechanisms=()), Whatever(preemption), seed=seed)
         helped += result.total_eur != alone.total_eur
     assert helped >= 4
 
@@ -54,14 +48,13 @@ def folder(tmp_path: Path) -> Path:
         Job(0.0, 9e5, 0.001, 1.0, CERTAIN, 1.0, {one: 7200.0}),
     ]
     own = Synchronisation(np.array([[3.0]]), np.array([[1.5]]), 1)
-    instance = Instance.from_jobs([gpu], [Node("V", 1)] * 5, jobs, [one, three], synchronisation=own)
+    instance = Instance.from_jobs([gpu], [Node("V", 1)] * 5, jobs, [one, three], mechanisms=(own,))
 
     write_run(simulate(instance, Fixed((1, 0))), tmp_path / "run")
     return tmp_path / "run"
 
 
 def edit(folder: Path, change: Callable[[dict], object]) -> list[Difference]:
-    """Audit a copy of the folder with another instance."""
     other = folder.with_name("other")
     shutil.rmtree(other, ignore_errors=True)
     shutil.copytree(folder, other)
@@ -70,7 +63,7 @@ def edit(folder: Path, change: Callable[[dict], object]) -> list[Difference]:
     return audit(other)
 
 
-def test_a_run_by_hand_says_what_the_formula_says(folder: Path) -> None:
+def test_a_run_by_hand_says_what_the_formula_says(folder):
     """Without help an iteration takes 1 + 1.5 · 4/3 = 3 s; with k of 3: 1 + 1.5 · 12/(9 + k)."""
     with (folder / "intervals.csv").open(encoding="utf-8", newline="") as file:
         end_s = float(next(csv.DictReader(file))["end_s"])
@@ -91,11 +84,11 @@ def test_a_run_by_hand_says_what_the_formula_says(folder: Path) -> None:
         lambda d: d.pop("synchronisation"),
     ],
 )
-def test_epochs_under_another_help_are_found(folder: Path, change: Callable[[dict], object]) -> None:
+def test_epochs_under_another_help_are_found(folder, change):
     assert {difference.what for difference in edit(folder, change)} >= {"epochs done in the interval"}
 
 
-def test_the_power_of_cpu_machines_that_the_bill_leaves_out_is_found(folder: Path) -> None:
+def test_the_power_of_cpu_machines_that_the_bill_leaves_out_is_found(folder):
     """One of three machines that help is a CPU machine, the others none: a neighbour is there for two hours."""
     found = edit(folder, lambda d: d["synchronisation"].update(cpu_machine_w=1.0))
     assert {difference.what for difference in found} == {"energy_eur", "total_eur"}
@@ -115,6 +108,6 @@ def test_the_power_of_cpu_machines_that_the_bill_leaves_out_is_found(folder: Pat
         (lambda d: d["synchronisation"]["sync_s"].append([1.0]), "sync_s"),
     ],
 )
-def test_an_instance_that_cannot_be_is_refused(folder: Path, change: Callable[[dict], object], field: str) -> None:
+def test_an_instance_that_cannot_be_is_refused(folder, change, field):
     with refused(f"instance.json: synchronisation.{field}"):
         edit(folder, change)

@@ -1,10 +1,7 @@
 """The audit integrates prices by its own code: it agrees with runs, and finds what is changed."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,19 +34,15 @@ def priced(seed: int, **kinds: bool) -> Instance:
 
 @pytest.mark.parametrize("kinds", [{}, {"kinds": True}, {"interference": True}, {"spread": True}], ids=str)
 @pytest.mark.parametrize("policy", ["edf-preemptive", "sts"])
-def test_runs_with_prices_agree_with_the_audit(policy: str, kinds: dict[str, bool], tmp_path: Path):
+def test_runs_with_prices_agree_with_the_audit(policy, kinds, tmp_path):
     result = simulate(priced(4, **kinds), make_policy(policy))
     assert audited(result, tmp_path / "run") == []
     again = read_result(tmp_path / "run")
-    assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (
-        result.energy_kwh,
-        result.co2_kg,
-        result.demand_eur,
-    )
+    assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (result.energy_kwh, result.co2_kg, result.demand_eur)
     assert result.demand_eur > 0.0
 
 
-def test_an_instance_with_prices_comes_back_from_its_file(tmp_path: Path):
+def test_an_instance_with_prices_comes_back_from_its_file(tmp_path):
     instance = priced(1)
     assert loaded_again(instance, tmp_path) == instance
     told = np.concatenate(([-np.inf, -np.inf], np.arange(-1.0, 200.0) * 500.0))
@@ -58,7 +51,7 @@ def test_an_instance_with_prices_comes_back_from_its_file(tmp_path: Path):
 
 
 @pytest.mark.parametrize("field", ["energy_kwh", "co2_kg", "demand_eur", "energy_eur"])
-def test_another_amount_is_found(field: str, tmp_path: Path):
+def test_another_amount_is_found(field, tmp_path):
     write_run(simulate(priced(2), make_policy("edf")), tmp_path / "run")
     facts = json.loads((tmp_path / "run" / "run.json").read_text())
     facts[field] *= 1.0 + 1e-7
@@ -67,7 +60,7 @@ def test_another_amount_is_found(field: str, tmp_path: Path):
 
 
 @pytest.mark.parametrize("column", ["eur_per_kwh", "pue", "g_per_kwh"])
-def test_another_series_is_found(column: str, tmp_path: Path):
+def test_another_series_is_found(column, tmp_path):
     write_run(simulate(priced(2), make_policy("edf")), tmp_path / "run")
     with edited(tmp_path / "run" / "instance.json") as document:
         document["prices"][column][4] += 0.01

@@ -1,7 +1,5 @@
-from __future__ import annotations
-
 import shutil
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -15,32 +13,28 @@ from instances import random_instance
 from run_files import audited, csv_rows
 from small_instances import EARLY_COMPLETIONS, early_completion
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-
 Row = dict[str, str]
 
 
 PREEMPTIVE = DispatchPolicy("preemptive", "pressure", preemption=True)
 
 
-def test_a_run_far_from_the_start_of_time_audits_clean(tmp_path: Path) -> None:
+def test_a_run_far_from_the_start_of_time_audits_clean(tmp_path):
     """Years of seconds leave floats fewer digits to tell the end of a job of a second: 2e-7 s after 60 years."""
     instance = random_instance(5, jobs=60, span_s=1.8e9)
     assert audited(simulate(instance, PREEMPTIVE), tmp_path / "run") == []
 
 
 @pytest.mark.parametrize("case", EARLY_COMPLETIONS)
-def test_a_completion_that_an_event_takes_early_audits_clean(tmp_path: Path, case: tuple[float, float, float]) -> None:
+def test_a_completion_that_an_event_takes_early_audits_clean(tmp_path, case):
     assert audited(simulate(early_completion(*case), edf()), tmp_path / "run") == []
 
 
-def test_how_early_a_completion_may_be_is_what_the_simulator_takes_with_an_event() -> None:
+def test_how_early_a_completion_may_be_is_what_the_simulator_takes_with_an_event():
     assert (EARLY_S, EARLY) == (SAME_TIME_S, SAME_TIME)
 
 
-def test_a_completion_that_is_earlier_than_any_event_takes_it_is_named(tmp_path: Path) -> None:
+def test_a_completion_that_is_earlier_than_any_event_takes_it_is_named(tmp_path):
     """A job of 2 s lacks 1e-8 s in the end; events take no completion more than 1.000002e-9 s early."""
     write_run(simulate(early_completion(0.0, 2.0, 1.0), edf()), tmp_path / "run")
     with csv_rows(tmp_path / "run" / "intervals.csv") as rows:
@@ -68,7 +62,7 @@ def change_number(row: Row, column: str, by: float) -> None:
     row[column] = repr(float(row[column]) + by)
 
 
-def test_a_start_before_the_submission_is_named(folder: Path) -> None:
+def test_a_start_before_the_submission_is_named(folder):
     with csv_rows(folder / "intervals.csv") as rows:
         change_number(rows[0], "start_s", -1e-3)
     found = audit(folder)
@@ -76,7 +70,7 @@ def test_a_start_before_the_submission_is_named(folder: Path) -> None:
     assert "submission" in found[0].what
 
 
-def test_a_job_on_a_node_of_another_type_is_named_first(folder: Path) -> None:
+def test_a_job_on_a_node_of_another_type_is_named_first(folder):
     with csv_rows(folder / "intervals.csv") as rows:
         index = next(i for i, row in enumerate(rows) if row["configuration"] == "T1x1")
         rows[index]["node"] = "2"
@@ -86,7 +80,7 @@ def test_a_job_on_a_node_of_another_type_is_named_first(folder: Path) -> None:
     assert sum(difference.what.startswith("GPU type") for difference in found) == 1
 
 
-def test_a_job_without_any_interval_is_named(folder: Path) -> None:
+def test_a_job_without_any_interval_is_named(folder):
     with csv_rows(folder / "intervals.csv") as rows:
         rows[:] = [row for row in rows if row["job"] != "5"]
     assert Difference("intervals.csv (job 5)", 0, "at least one", "intervals of the job") in audit(folder)

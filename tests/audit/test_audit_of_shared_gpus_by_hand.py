@@ -27,18 +27,14 @@ Energy
 Job 0 is 60 s late, at 0.1 €/s; job 3 is 140 s late, at 0.05 €/s. They stay for 8,700, 5,940, 5,940 and 4,140 s.
 """
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from gpusched_env.audit import Difference, audit
 from refusals import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 INSTANCE: dict[str, Any] = {
     "format": "gpusched instance",
@@ -116,7 +112,6 @@ MONEY = {"energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completi
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write the run that the module's docstring works out."""
     write_instance(tmp_path)
     write_lines(tmp_path, LINES)
     (tmp_path / "jobs.csv").write_text(JOBS, encoding="utf-8")
@@ -148,13 +143,13 @@ def whats(differences: list[Difference]) -> set[str]:
     return {difference.what for difference in differences}
 
 
-def test_the_run_computed_by_hand_audits_clean(folder: Path) -> None:
+def test_the_run_computed_by_hand_audits_clean(folder):
     assert audit(folder) == []
 
 
 @pytest.mark.parametrize("column", range(9))
 @pytest.mark.parametrize("number", range(2, 9))
-def test_every_value_of_every_interval_is_checked(folder: Path, number: int, column: int) -> None:
+def test_every_value_of_every_interval_is_checked(folder, number, column):
     values = LINES[number - 2].split(",")
     if column < 4:
         values[column] = {"0": "1", "1": "-1" if column == 3 else "0", "-1": "0"}.get(values[column], "1")
@@ -167,7 +162,7 @@ def test_every_value_of_every_interval_is_checked(folder: Path, number: int, col
 
 @pytest.mark.parametrize("job", range(4))
 @pytest.mark.parametrize("column", ["energy_eur", "switches"])
-def test_attributions_and_switches_of_every_job_are_recomputed(folder: Path, job: int, column: str) -> None:
+def test_attributions_and_switches_of_every_job_are_recomputed(folder, job, column):
     rows = [line.split(",") for line in JOBS.splitlines()]
     index = rows[0].index(column)
     by_hand = float(rows[job + 1][index])
@@ -177,7 +172,7 @@ def test_attributions_and_switches_of_every_job_are_recomputed(folder: Path, job
     assert audit(folder) == [Difference(where, 3, pytest.approx(by_hand, rel=1e-12), column)]
 
 
-def test_a_shared_gpu_is_busy_once_and_its_node_is_full_when_there_are_more(folder: Path) -> None:
+def test_a_shared_gpu_is_busy_once_and_its_node_is_full_when_there_are_more(folder):
     """Jobs 0, 1 and 2 hold two GPUs of node 0 from 3,600 s on: with one GPU on it, that is one too many."""
     write_instance(folder, nodes={"gpus": [1, 2]}, configurations={"nodes": [1, 1, 1, 1]})
     lines = {7: "3,1,2,-1,Gx2,9540.0,9540.0,13140.0,18.0", 8: None}
@@ -186,7 +181,7 @@ def test_a_shared_gpu_is_busy_once_and_its_node_is_full_when_there_are_more(fold
     assert first == Difference(where, 2, 1, "busy GPUs, and GPUs of the node")
 
 
-def test_shares_beyond_the_whole_gpu_are_named_once_with_their_lines(folder: Path) -> None:
+def test_shares_beyond_the_whole_gpu_are_named_once_with_their_lines(folder):
     """Jobs 0, 1 and 2 would hold half of GPU 0 each from 5,400 s on; two halves fit again from 7,200 s on."""
     write_instance(folder, jobs={"memory_gib": [0.0] * 4, "seconds_per_epoch": [[1.0] * 4] * 4})
     halves = {n: LINES[n - 2].replace("Gx0.25", "Gx0.5") for n in (3, 5)}
@@ -198,7 +193,7 @@ def test_shares_beyond_the_whole_gpu_are_named_once_with_their_lines(folder: Pat
     assert sum(difference.what == found[0].what for difference in found) == 1
 
 
-def test_shares_that_sum_to_one_but_for_rounding_fit(folder: Path) -> None:
+def test_shares_that_sum_to_one_but_for_rounding_fit(folder):
     """0.3 + 0.6 + 0.1000000005 is above 1 by half a billionth; 1.00000001 is too much."""
     tenths = {"gpu_type": ["G"] * 3, "gpus_per_node": [1] * 3, "nodes": [1] * 3}
     write_instance(folder, configurations=tenths | {"share": [0.3, 0.6, 0.1000000005]}, jobs=three_at_once())
@@ -213,26 +208,26 @@ def three_at_once() -> dict[str, object]:
     return {"submission_s": [0.0] * 4, "memory_gib": [0.0] * 4, "seconds_per_epoch": [[3600.0] * 3] * 4}
 
 
-def test_memory_beyond_the_share_of_a_gpu_is_named(folder: Path) -> None:
+def test_memory_beyond_the_share_of_a_gpu_is_named(folder):
     write_instance(folder, jobs={"memory_gib": [8.0, 4.5, 4.0, 16.0]})
     what = "memory needed on a GPU, and there [GiB]"
     assert audit(folder) == [Difference("intervals.csv line 3 (job 1)", 4.5, 4.0, what)]
 
 
-def test_a_share_without_the_number_of_its_gpu_and_whole_gpus_with_one_are_named(folder: Path) -> None:
+def test_a_share_without_the_number_of_its_gpu_and_whole_gpus_with_one_are_named(folder):
     found = audit_with(folder, {6: LINES[4].replace("0,1,1,1,", "0,1,1,-1,")})
     assert found == [Difference("intervals.csv line 6 (job 0)", -1, "0 to 1", "number of the shared GPU")]
     found = audit_with(folder, {4: LINES[2].replace("-1", "1")})
     assert found == [Difference("intervals.csv line 4 (job 2)", 1, -1, "number of the shared GPU, -1 for whole GPUs")]
 
 
-def test_a_gpu_that_the_node_does_not_have_is_one_error(folder: Path) -> None:
+def test_a_gpu_that_the_node_does_not_have_is_one_error(folder):
     for bad in ("2", "-2", "1.0"):
         with refused("intervals.csv line 6, gpu"):
             audit_with(folder, {6: LINES[4].replace("0,1,1,1,", f"0,1,1,{bad},")})
 
 
-def test_a_wrong_slow_down_shows_in_the_intervals_that_it_slows_down(folder: Path) -> None:
+def test_a_wrong_slow_down_shows_in_the_intervals_that_it_slows_down(folder):
     write_instance(folder, interference={"slowdown": [[[1.1, 2.0], [1.2, 1.4]]]})
     wrong = {difference.where for difference in audit(folder) if difference.what == "epochs done in the interval"}
     assert wrong == {"intervals.csv line 3 (job 1)", "intervals.csv line 5 (job 2)"}
@@ -240,7 +235,7 @@ def test_a_wrong_slow_down_shows_in_the_intervals_that_it_slows_down(folder: Pat
     assert audit(folder) == []  # No two jobs of application a are on one GPU.
 
 
-def test_without_an_interference_model_jobs_on_a_gpu_do_not_slow_each_other_down(folder: Path) -> None:
+def test_without_an_interference_model_jobs_on_a_gpu_do_not_slow_each_other_down(folder):
     """Jobs 0 and 1 would do 7,200 s/300 s = 24 and 5,940 s/600 s = 9.9 epochs in their first intervals."""
     write_instance(folder, interference=None)
     found = {d.where: d.recomputed for d in audit(folder) if d.what == "epochs done in the interval"}
@@ -248,7 +243,7 @@ def test_without_an_interference_model_jobs_on_a_gpu_do_not_slow_each_other_down
     assert found["intervals.csv line 3 (job 1)"] == pytest.approx(9.9, rel=1e-12)
 
 
-def test_a_job_that_restarts_slows_others_down(folder: Path) -> None:
+def test_a_job_that_restarts_slows_others_down(folder):
     """Job 2 restarts until 6,300 s; were it to begin only then, jobs 0 and 1 would have done more until 7,200 s.
 
     Job 0: 1.5 epochs in those 900 s rather than 1. Job 1: 900 s/720 s rather than 900 s/900 s.
@@ -259,19 +254,19 @@ def test_a_job_that_restarts_slows_others_down(folder: Path) -> None:
     assert epochs["intervals.csv line 3 (job 1)"] == pytest.approx(7.75, rel=1e-12)
 
 
-def test_each_job_has_its_own_restart_overhead(folder: Path) -> None:
+def test_each_job_has_its_own_restart_overhead(folder):
     write_instance(folder, jobs={"restart_s": [600.0, 7.0, 800.0, 100.0]})
     first, *_ = audit(folder)
     assert (first.where, first.recorded, first.recomputed) == ("intervals.csv line 5 (job 2)", 6300.0, 6200.0)
     assert first.what.startswith("ready_s")
 
 
-def test_a_move_to_another_gpu_of_the_node_is_a_switch_and_costs_a_restart(folder: Path) -> None:
+def test_a_move_to_another_gpu_of_the_node_is_a_switch_and_costs_a_restart(folder):
     """Job 0 goes to GPU 1 of node 0 rather than of node 1: that changes what energy costs, and nothing else."""
     assert whats(audit_with(folder, {6: LINES[4].replace("0,1,1,1,", "0,0,1,1,")})) == {"energy_eur", "total_eur"}
 
 
-def test_a_pause_on_the_same_shared_gpu_is_two_switches_and_costs_a_restart(folder: Path) -> None:
+def test_a_pause_on_the_same_shared_gpu_is_two_switches_and_costs_a_restart(folder):
     """Job 2 leaves GPU 0 at 7,200 s after one epoch there, comes back at 8,000 s and restarts until 8,900 s."""
     pause = "2,0,1,0,Gx0.25,5400.0,6300.0,7200.0,1.0\n2,0,1,0,Gx0.25,8000.0,8900.0,9540.0,1.0"
     found = audit_with(folder, {5: pause})
@@ -279,7 +274,7 @@ def test_a_pause_on_the_same_shared_gpu_is_two_switches_and_costs_a_restart(fold
     assert Difference("jobs.csv line 4 (job 2)", 1, 3, "switches") in found
 
 
-def test_a_job_that_keeps_its_shared_gpu_neither_switches_nor_restarts(folder: Path) -> None:
+def test_a_job_that_keeps_its_shared_gpu_neither_switches_nor_restarts(folder):
     found = audit_with(folder, {6: LINES[4].replace("0,1,1,1,", "0,0,1,0,")})
     by_what = {difference.what.partition(",")[0]: difference for difference in found}
     assert (by_what["ready_s"].where, by_what["ready_s"].recomputed) == ("intervals.csv line 6 (job 0)", 7200.0)
@@ -287,34 +282,34 @@ def test_a_job_that_keeps_its_shared_gpu_neither_switches_nor_restarts(folder: P
 
 
 @pytest.mark.parametrize("left_out", [7, 8])
-def test_a_job_on_too_few_nodes_is_named(folder: Path, left_out: int) -> None:
+def test_a_job_on_too_few_nodes_is_named(folder, left_out):
     found = audit_with(folder, {left_out: None})
     what = "nodes held at once, and different nodes to hold"
     assert found[0] == Difference("intervals.csv line 7 (job 3)", [8 - left_out], 2, what)
 
 
-def test_a_job_on_too_many_nodes_is_named(folder: Path) -> None:
+def test_a_job_on_too_many_nodes_is_named(folder):
     write_instance(folder, nodes={"gpu_type": ["G"] * 3, "gpus": [2] * 3})
     found = audit_with(folder, {8: LINES[6] + "\n" + LINES[6].replace("3,1,", "3,2,")})
     what = "nodes held at once, and different nodes to hold"
     assert found[0] == Difference("intervals.csv lines 7, 8, 9 (job 3)", [0, 1, 2], 2, what)
 
 
-def test_a_node_that_ends_before_it_starts_is_named_whichever_of_several_it_is(folder: Path) -> None:
+def test_a_node_that_ends_before_it_starts_is_named_whichever_of_several_it_is(folder):
     for number in (7, 8):
         found = audit_with(folder, {number: LINES[number - 2].replace("13140.0", "9000.0")})
         what = "end, after the start [s]"
         assert Difference(f"intervals.csv line {number} (job 3)", 9000.0, 9540.0, what) in found
 
 
-def test_a_job_in_two_places_at_once_is_named(folder: Path) -> None:
+def test_a_job_in_two_places_at_once_is_named(folder):
     """Two lines with one start and one configuration of a single node are two places, not one holding."""
     found = audit_with(folder, {4: LINES[2] + "\n" + LINES[2].replace("2,0,1", "2,1,1")})
     what = "start, not before the job's interval on line 4 ends [s]"
     assert Difference("intervals.csv line 5 (job 2)", 3600.0, 5400.0, what) in found
 
 
-def test_a_job_that_holds_a_node_twice_is_named(folder: Path) -> None:
+def test_a_job_that_holds_a_node_twice_is_named(folder):
     what = "nodes held at once, and different nodes to hold"
     found = audit_with(folder, {8: LINES[5]})
     assert found[0] == Difference("intervals.csv lines 7, 8 (job 3)", [0, 0], 2, what)
@@ -332,12 +327,12 @@ def test_a_job_that_holds_a_node_twice_is_named(folder: Path) -> None:
         ("3,1,1,-1,2*Gx2,9540.0,9540.0,13140.0,18.0", "GPUs of the configuration"),
     ],
 )
-def test_what_one_of_several_nodes_says_otherwise_is_named_first(folder: Path, line: str, what: str) -> None:
+def test_what_one_of_several_nodes_says_otherwise_is_named_first(folder, line, what):
     first = audit_with(folder, {8: line})[0]
     assert (first.where, first.what) == ("intervals.csv line 8 (job 3)", what)
 
 
-def test_starts_that_differ_between_nodes_are_two_holdings_on_too_few_nodes(folder: Path) -> None:
+def test_starts_that_differ_between_nodes_are_two_holdings_on_too_few_nodes(folder):
     found = audit_with(folder, {8: "3,1,2,-1,2*Gx2,9541.0,9541.0,13140.0,18.0"})
     what = "nodes held at once, and different nodes to hold"
     assert [(d.where, d.recorded) for d in found if d.what == what] == [
@@ -346,14 +341,14 @@ def test_starts_that_differ_between_nodes_are_two_holdings_on_too_few_nodes(fold
     ]
 
 
-def test_whole_nodes_are_exclusive(folder: Path) -> None:
+def test_whole_nodes_are_exclusive(folder):
     """Job 0 would still be on node 1, of two GPUs, when job 3 takes both of them."""
     found = audit_with(folder, {6: LINES[4].replace("8700.0", "9600.0")})
     where = "intervals.csv lines 6, 8 (node 1 from 9540.0 s)"
     assert found[0] == Difference(where, 3, 2, "busy GPUs, and GPUs of the node")
 
 
-def test_a_change_of_one_of_several_nodes_is_one_switch_and_costs_a_restart(folder: Path) -> None:
+def test_a_change_of_one_of_several_nodes_is_one_switch_and_costs_a_restart(folder):
     """Job 3 leaves node 1 for node 2 at 11,340 s, after 9 epochs; 100 s of restart, and 9 more until 13,240 s."""
     write_instance(folder, nodes={"gpu_type": ["G"] * 3, "gpus": [2] * 3})
     first = [f"3,{node},2,-1,2*Gx2,9540.0,9540.0,11340.0,9.0" for node in (0, 1)]
@@ -392,15 +387,13 @@ def test_a_change_of_one_of_several_nodes_is_one_switch_and_costs_a_restart(fold
         ("interference", 3, "interference"),
     ],
 )
-def test_an_instance_that_cannot_be_is_one_error_that_names_the_field(
-    folder: Path, table: str, columns: object, field: str
-) -> None:
+def test_an_instance_that_cannot_be_is_one_error_that_names_the_field(folder, table, columns, field):
     write_instance(folder, **{table: columns})
     with refused(f"instance.json: {field}"):
         audit(folder)
 
 
-def test_whole_nodes_are_those_of_their_gpu_type(folder: Path) -> None:
+def test_whole_nodes_are_those_of_their_gpu_type(folder):
     """A larger node of another type says nothing about nodes of G; a GPU type without nodes may be named too."""
     columns = {
         "name": ["G", "H", "I"],

@@ -1,9 +1,9 @@
 """The audit of runs of several tenants: quotas are counted again, from the folder alone."""
 
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,10 +15,6 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.workload import with_tenancy
 from refusals import refused
 from run_files import edited
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
 
 CERTAIN = EpochDistribution.certain()
 
@@ -35,17 +31,16 @@ def folder_of(where: Path) -> Path:
 
 
 def changed(folder: Path, change: Callable[[Any], object]) -> Path:
-    """Change the instance of a folder."""
     with edited(folder / "instance.json") as document:
         change(document)
     return folder
 
 
-def test_a_run_within_quotas_is_clean(tmp_path: Path) -> None:
+def test_a_run_within_quotas_is_clean(tmp_path):
     assert audit(folder_of(tmp_path)) == []
 
 
-def test_a_tenant_beyond_its_quota_is_found(tmp_path: Path) -> None:
+def test_a_tenant_beyond_its_quota_is_found(tmp_path):
     folder = changed(folder_of(tmp_path), lambda d: d["tenants"][1].update(cells=[["V100", 1, 3]]))
     found = [str(difference) for difference in audit(folder)]
     assert found == [
@@ -53,7 +48,7 @@ def test_a_tenant_beyond_its_quota_is_found(tmp_path: Path) -> None:
     ]
 
 
-def test_quotas_bind_only_where_there_are_quotas(tmp_path: Path) -> None:
+def test_quotas_bind_only_where_there_are_quotas(tmp_path):
     folder = changed(folder_of(tmp_path), lambda d: d.update(tenancy="none", tenants=[{"name": "a", "cells": []}] * 0))
     with refused("instance.json: jobs.tenant[1]", 1):
         audit(folder)
@@ -61,11 +56,11 @@ def test_quotas_bind_only_where_there_are_quotas(tmp_path: Path) -> None:
     assert audit(folder) == []
 
 
-def test_cells_and_lent_gpus_that_take_one_gpu_more_than_their_host_has_are_found(tmp_path: Path) -> None:
+def test_cells_and_lent_gpus_that_take_one_gpu_more_than_their_host_has_are_found(tmp_path):
     """A cell of four GPUs and a job on four of the rest fill a host of eight; one of seven would be too small."""
-    types = [GpuType(name, 300.0, 200.0, 32.0, 8) for name in ("a/V100", "opportunistic/V100")]
+    types = [GpuType(f"{owner}'s", 300.0, 200.0, 32.0, 8, owner=owner, hardware="V100") for owner in ("a", "")]
     jobs = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, {Configuration(v.name, 4): 100.0}) for v in types]
-    nodes = [Node("a/V100", 4), Node("opportunistic/V100", 8)]
+    nodes = [Node("a's", 4), Node("'s", 8)]
     instance = Instance(
         types, nodes, (c := tuple(Configuration(v.name, 4) for v in types)), JobTable.from_jobs(jobs, c),
         tenants=(Tenant("a", (Cells("V100", 4, 1),)),), tenancy="cells", hosts=1,
@@ -99,9 +94,7 @@ def racks_of_two(where: Path, *jobs: tuple[int, int]) -> Path:
         ([(0, 1), (1, 1)], [0, 0, 1, 2, 3, 4, 3, 4], "cell 0 from 0.0 s): other cells in its part of a rack"),
     ],
 )
-def test_a_cell_of_several_nodes_that_is_not_alone_in_one_rack_is_found(
-    tmp_path: Path, jobs: list[tuple[int, int]], racks: list[int], says: str
-) -> None:
+def test_a_cell_of_several_nodes_that_is_not_alone_in_one_rack_is_found(tmp_path, jobs, racks, says):
     folder = racks_of_two(tmp_path, *jobs)
     assert audit(folder) == []
     found = [str(difference) for difference in audit(changed(folder, lambda d: d.update(racks=racks)))]
@@ -120,6 +113,6 @@ def test_a_cell_of_several_nodes_that_is_not_alone_in_one_rack_is_found(
         (lambda d: d["jobs"]["tenant"].__setitem__(0, 2), "jobs.tenant[0]"),
     ],
 )
-def test_what_no_tenants_can_be_is_refused(tmp_path: Path, change: Callable[[Any], object], field: str) -> None:
+def test_what_no_tenants_can_be_is_refused(tmp_path, change, field):
     with refused(f"instance.json: {field}"):
         audit(changed(folder_of(tmp_path), change))

@@ -1,10 +1,8 @@
 """Runs in which jobs divide the time of GPUs by utilisation and priority: the audit agrees, and finds changes."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
@@ -17,14 +15,11 @@ from instances import by_utilisation
 from refusals import refused
 from run_files import audited, edited, loaded_again
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.parametrize("table", [False, True])
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool, table: bool) -> None:
+def test_any_run_audits_clean(tmp_path, preemption, power, table):
     guaranteed = 0
     for seed in range(6):
         instance = by_utilisation(crowded(seed), power=power, table=table)
@@ -51,14 +46,14 @@ def written(tmp_path: Path) -> Path:
         (lambda model: model.update(idle_power_w=[0.0] * len(model["utilisation"])), {"energy_eur"}),
     ],
 )
-def test_another_model_is_found(tmp_path: Path, change, what: set[str]) -> None:
+def test_another_model_is_found(tmp_path, change, what):
     path = written(tmp_path) / "instance.json"
     with edited(path) as document:
         change(document["interference"])
     assert what <= {difference.what for difference in audit(tmp_path / "run")}
 
 
-def test_another_table_of_what_is_filled_is_found(tmp_path: Path) -> None:
+def test_another_table_of_what_is_filled_is_found(tmp_path):
     assert audited(simulate(by_utilisation(crowded(3), table=True), Whatever(), seed=3), tmp_path / "run") == []
     path = tmp_path / "run" / "instance.json"
     with edited(path) as document:
@@ -68,7 +63,7 @@ def test_another_table_of_what_is_filled_is_found(tmp_path: Path) -> None:
     assert "epochs done in the interval" in {difference.what for difference in audit(tmp_path / "run")}
 
 
-def test_a_guest_that_says_it_was_a_host_is_found(tmp_path: Path) -> None:
+def test_a_guest_that_says_it_was_a_host_is_found(tmp_path):
     path = written(tmp_path) / "intervals.csv"
     text = path.read_text(encoding="utf-8")
     rows = list(csv.DictReader(text.splitlines()))
@@ -81,7 +76,7 @@ def test_a_guest_that_says_it_was_a_host_is_found(tmp_path: Path) -> None:
     assert audit(tmp_path / "run")
 
 
-def test_an_instance_file_keeps_utilisations_and_priorities(tmp_path: Path) -> None:
+def test_an_instance_file_keeps_utilisations_and_priorities(tmp_path):
     for power in (True, False):
         instance = by_utilisation(crowded(0), power=power)
         assert loaded_again(instance, tmp_path) == instance
@@ -94,7 +89,7 @@ def test_an_instance_file_keeps_utilisations_and_priorities(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("field", ["utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest"])
 @pytest.mark.parametrize("value", [-1.0, "x", [[7.0]]])
-def test_what_a_file_says_wrong_of_utilisations_is_named(tmp_path: Path, field: str, value: object) -> None:
+def test_what_a_file_says_wrong_of_utilisations_is_named(tmp_path, field, value):
     path = tmp_path / "one.json"
     save_instance(by_utilisation(crowded(0)), path)
     with edited(path) as document:

@@ -1,28 +1,32 @@
 """The replay of a traced schedule, by hand."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines import AsTraced, make_policy, policy_descriptions, policy_names
+from gpusched_baselines import (
+    AsTraced,
+    StsX,
+    capacity_bound,
+    hindsight_cost,
+    make_policy,
+    policy_descriptions,
+    policy_names,
+)
+from gpusched_baselines.hindsight import RULES, told
 from gpusched_env import Scenario, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.model import Instance
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import with_tenancy
+from instances import random_instance
 from refusals import refused
 from run_files import audited, edited, loaded_again
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env.model import Instance
 
 HAND = """submission_s,start_s,duration_s,gpus
 0,100,1000,4
@@ -96,14 +100,11 @@ def test_shares_run_as_shares(tmp_path):
     assert [instance.configurations[i].name for i in instance.jobs.traced_config] == ["V100x0.5", "V100x1"]
 
 
-def test_without_start_times_it_is_an_error_that_names_them(tmp_path):
+def test_without_start_times_it_is_an_error_that_names_them_so_it_stands_in_no_list_that_any_workload_runs(tmp_path):
     instance = replay(tmp_path, "submission_s,duration_s,gpus\n0,5,1\n")
     assert (instance.jobs.traced_start_s, instance.jobs.traced_config) == (None, None)
     with refused("as-traced: jobs.traced_start_s", None):
         simulate(instance, AsTraced())
-
-
-def test_it_has_a_name_but_stands_in_no_list_that_any_workload_runs():
     assert make_policy("as-traced") == AsTraced()
     assert "as-traced" not in policy_names()
     assert "as-traced" in policy_descriptions()
@@ -160,3 +161,27 @@ def test_no_job_starts_early_none_is_moved_and_with_gpus_for_all_each_starts_whe
         assert not result.switches.any()
         assert np.allclose(result.completion_s - result.start_s, [ran for *_, ran, _ in sorted(jobs)], atol=1e-3)
     assert np.allclose(late, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_it_lies_between_the_bound_and_its_first_policy_told_the_needs(seed):
+    instance = random_instance(seed, jobs=12, kinds=seed % 2 == 1, span_s=400.0)
+    first = simulate(told(instance), StsX(), record=False).total_eur
+    costs = [hindsight_cost(instance, evaluations) for evaluations in (1, len(RULES), 20)]
+    assert costs[0] == first
+    assert costs[0] >= costs[1] >= costs[2] >= capacity_bound(instance) * (1.0 - 1e-9)
+
+
+def test_more_evaluations_find_more_and_the_same_seed_finds_the_same():
+    instance = make_instance(load_scenario("slack").replace({"jobs.count": 40}), 3)
+    assert hindsight_cost(instance, 30) < hindsight_cost(instance, 4)
+    assert hindsight_cost(instance, 12, seed=5) == hindsight_cost(instance, 12, seed=5)
+
+
+def test_every_job_that_is_told_its_need_needs_it_for_certain_and_no_evaluations_are_refused():
+    instance = random_instance(2, jobs=5)
+    known = told(instance)
+    assert known.jobs.max_epochs.tolist() == known.jobs.epochs_needed.tolist() == instance.jobs.epochs_needed.tolist()
+    assert known.seed == instance.seed
+    with refused("evaluations", 0, "a whole number >= 1"):
+        hindsight_cost(random_instance(0), 0)

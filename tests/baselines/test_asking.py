@@ -1,9 +1,7 @@
 """Asking a policy changes nothing, and what it chooses job by job is what it decides in rounds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,16 +11,13 @@ from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.registry import POLICIES
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.solvers import FallbackSolver
-from gpusched_env import JobPolicy, simulate
+from gpusched_env import Instance, JobPolicy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
 from instances import random_instance
 from policies import QUICK_LOOK, JobByJob
 from untouched import arrays, assert_unchanged
-
-if TYPE_CHECKING:
-    from gpusched_env import Instance
 
 
 def askable(name: str) -> JobPolicy:
@@ -56,7 +51,7 @@ def test_most_policies_can_be_asked():
 
 @pytest.mark.parametrize("name", ASKABLE)
 @pytest.mark.parametrize("kind", ["plain", "all"])
-def test_choosing_changes_nothing_but_memory(name: str, kind: str):
+def test_choosing_changes_nothing_but_memory(name, kind):
     policy, state, asked = askable(name), State(instances()[kind]), 0
     while state.advance() and asked < 150:
         state.begin_round(policy.preemption)
@@ -97,7 +92,7 @@ KEEPERS = {"antman", "fill"}  # they change a job only for another on its GPU, w
 
 
 @pytest.mark.parametrize("name", ASKABLE)
-def test_what_is_chosen_job_by_job_is_what_is_decided_in_rounds(name: str):
+def test_what_is_chosen_job_by_job_is_what_is_decided_in_rounds(name):
     switches = 0
     for instance in instances().values():
         whole, single = simulate(instance, askable(name)), simulate(instance, JobByJob(askable(name)))

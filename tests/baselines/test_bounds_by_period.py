@@ -1,7 +1,5 @@
 """Bounds where the price of energy changes, held GPUs have a price, and power has a cap."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -40,15 +38,12 @@ def drawn_series(seed: int, span_s: float, periods: int = 15) -> PriceSeries:
     return PriceSeries(start_s, rng.exponential(0.2, periods), pue=rng.uniform(1.0, 1.6, periods))
 
 
-def test_a_job_with_time_takes_the_cheap_hour():
+def test_a_job_with_time_takes_the_cheap_hour_and_a_late_one_weighs_it_against_its_tardiness():
     """An hour of 1 kW at 3, 1 or 5 €/kWh, due after three hours; due after one, it pays 3 €."""
     for due_h, eur in ((3.0, 1.0), (1.0, 3.0)):
         one = kilowatt_cluster([hours_job(due_h, {ONE: 1.0})], [1], [ONE])
         assert clairvoyant_bound(replace(one, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(eur)
-
-
-def test_a_late_job_weighs_the_cheaper_hour_against_its_tardiness():
-    """Due after one hour: an hour late costs 1 €, and the second hour is 2 € cheaper than the first."""
+    # Due after one hour: an hour late costs 1 €, and the second hour is 2 € cheaper than the first.
     one = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}, 1.0)], [1], [ONE])
     assert clairvoyant_bound(replace(one, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(2.0)
 
@@ -92,7 +87,7 @@ def test_held_gpus_have_a_price_that_does_not_follow_that_of_energy():
     assert simulate(one, make_policy("edf")).total_eur == pytest.approx(3.0 + 2.0)
 
 
-def test_a_cap_of_one_gpu_is_as_if_there_were_one():
+def test_a_cap_of_one_gpu_is_as_if_there_were_one_and_a_soft_one_costs_no_more_than_its_excess():
     """Two jobs of 1 h due at once, an hour late costs 10 €: 2 + 10 + 20 € one after the other."""
     two = kilowatt_cluster([hours_job(0.0, {ONE: 1.0}, 10.0) for _ in range(2)], [2], [ONE])
     assert capacity_bound(two) == pytest.approx(22.0)
@@ -100,11 +95,7 @@ def test_a_cap_of_one_gpu_is_as_if_there_were_one():
     assert 31.9 < capacity_bound(capped) <= 32.0
     assert capacity_prices(capped).eur_per_kw_s.max() > 0.0
     assert simulate(capped, make_policy("edf")).total_eur >= capacity_bound(capped) * ROUNDING
-
-
-def test_a_soft_cap_costs_no_more_than_its_excess():
-    """Side by side both pay 1 € for the kWh above the cap, less than waiting."""
-    two = kilowatt_cluster([hours_job(0.0, {ONE: 1.0}, 10.0) for _ in range(2)], [2], [ONE])
+    # Side by side both pay 1 € for the kWh above the cap, less than waiting.
     soft = two.with_mechanisms(PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0))
     assert 22.9 < capacity_bound(soft) <= 23.0
     assert simulate(soft, make_policy("edf")).total_eur == pytest.approx(23.0)
@@ -112,7 +103,7 @@ def test_a_soft_cap_costs_no_more_than_its_excess():
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(CHEAP), extra=st.sampled_from(["none", "gpu", "cap", "soft"]))
-def test_no_policy_costs_less_than_the_bound_at_prices_by_period(seed: int, name: str, extra: str):
+def test_no_policy_costs_less_than_the_bound_at_prices_by_period(seed, name, extra):
     instance = priced_instance(seed, extra)
     total, bound = simulate(instance, make_policy(name), seed=seed).total_eur, capacity_bound(instance)
     assert total >= bound * ROUNDING
@@ -121,7 +112,7 @@ def test_no_policy_costs_less_than_the_bound_at_prices_by_period(seed: int, name
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(CHEAP))
-def test_any_prices_of_gpus_and_of_power_give_a_bound_on_any_grid(seed: int, name: str):
+def test_any_prices_of_gpus_and_of_power_give_a_bound_on_any_grid(seed, name):
     instance = priced_instance(seed, "cap")
     rng = np.random.default_rng(seed)
     grid_s = np.append(0.0, np.cumsum(rng.exponential(300.0, 9)))
@@ -153,7 +144,7 @@ def priced_instance(seed: int, extra: str) -> Instance:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_the_price_of_a_period_is_the_least_in_it(seed: int):
+def test_the_price_of_a_period_is_the_least_in_it(seed):
     rng = np.random.default_rng(seed)
     prices = PriceFactors(np.append(0.0, np.cumsum(rng.integers(1, 4, 9)).astype(float)), rng.random(10))
     grid_s = np.unique(rng.integers(0, 30, 8)).astype(float)
@@ -166,7 +157,7 @@ def test_the_price_of_a_period_is_the_least_in_it(seed: int):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), most=st.integers(1, 12))
-def test_merged_periods_are_some_of_the_old_ones_and_few_enough(seed: int, most: int):
+def test_merged_periods_are_some_of_the_old_ones_and_few_enough(seed, most):
     rng = np.random.default_rng(seed)
     grid_s = np.append(0.0, np.cumsum(rng.exponential(1.0, 20)))
     fewer = merged(grid_s, rng.random(20), most)

@@ -1,9 +1,6 @@
 """The bound with capacity holds on every run, rises on a full cluster, and is no weaker than the clairvoyant one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,9 +20,6 @@ from gpusched_env.model import PriceSeries
 from instances import HOUR, random_instance
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 HALF = Configuration("V", 1, share=0.5)
@@ -103,14 +97,14 @@ def test_jobs_give_way_on_efficient_configurations():
 
 @settings(max_examples=30, deadline=None)
 @given(instance=instances(), name=st.sampled_from(CHEAP), seed=st.integers(0, 3))
-def test_no_policy_costs_less_than_the_bound(instance: Instance, name: str, seed: int):
+def test_no_policy_costs_less_than_the_bound(instance, name, seed):
     bound = capacity_bound(instance)
     assert simulate(instance, make_policy(name), seed=seed).total_eur >= bound * ROUNDING
     assert bound >= clairvoyant_bound(instance)
 
 
 @pytest.mark.parametrize("name", usual_policy_names())
-def test_no_policy_of_the_registry_costs_less_than_the_bound(name: str):
+def test_no_policy_of_the_registry_costs_less_than_the_bound(name):
     for seed in range(4):
         instance = random_instance(seed, jobs=10, kinds=seed % 2 == 1, span_s=500.0)
         assert simulate(instance, make_policy(name), seed=seed).total_eur >= capacity_bound(instance) * ROUNDING
@@ -121,23 +115,21 @@ def test_no_policy_of_the_registry_costs_less_than_the_bound(name: str):
 
 @settings(max_examples=60, deadline=None)
 @given(instance=instances(), prices_seed=st.integers(0, 10_000), name=st.sampled_from(CHEAP))
-def test_any_prices_give_a_bound(instance: Instance, prices_seed: int, name: str):
+def test_any_prices_give_a_bound(instance, prices_seed, name):
     total = simulate(instance, make_policy(name)).total_eur
     assert total >= priced_bound(instance, *drawn_prices(instance, prices_seed)) - 1e-9 * total
 
 
 @settings(max_examples=60, deadline=None)
 @given(instance=instances(), grid_seed=st.integers(0, 10_000))
-def test_without_prices_it_is_the_clairvoyant_bound_on_any_grid(instance: Instance, grid_seed: int):
+def test_without_prices_it_is_the_clairvoyant_bound_on_any_grid(instance, grid_seed):
     grid_s, prices = drawn_prices(instance, grid_seed)
     assert priced_bound(instance, grid_s, 0.0 * prices) == pytest.approx(clairvoyant_bound(instance), rel=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
 @given(instance=instances(), prices_seed=st.integers(0, 10_000), cut=st.floats(0.01, 0.99), period=st.integers(0, 11))
-def test_a_period_cut_in_two_of_the_same_price_changes_nothing(
-    instance: Instance, prices_seed: int, cut: float, period: int
-):
+def test_a_period_cut_in_two_of_the_same_price_changes_nothing(instance, prices_seed, cut, period):
     grid_s, prices = drawn_prices(instance, prices_seed)
     finer_s = np.insert(grid_s, period + 1, grid_s[period] + cut * (grid_s[period + 1] - grid_s[period]))
     finer = np.insert(prices, period, prices[:, period], axis=1)
@@ -146,13 +138,9 @@ def test_a_period_cut_in_two_of_the_same_price_changes_nothing(
     assert priced_bound(instance, finer_s, finer) == pytest.approx(before, rel=1e-9, abs=1e-12 * spent)
 
 
-def test_in_a_full_cluster_it_is_tighter_than_the_clairvoyant_bound():
+def test_in_a_full_cluster_it_is_tighter_than_the_clairvoyant_bound_by_prices_of_what_is_scarce():
     instance = full_cluster()
     assert capacity_bound(instance) > 1.02 * clairvoyant_bound(instance)
-
-
-def test_its_prices_give_it_and_are_those_of_what_is_scarce():
-    instance = full_cluster()
     found = capacity_prices(instance)
     assert found.bound_eur == priced_bound(instance, found.grid_s, found.eur_per_gpu_s)
     assert found.bound_eur == capacity_bound(instance)
@@ -176,7 +164,7 @@ def crowded(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize(("make", "near"), [(small_random_instance, 0.85), (crowded, 0.9)])
-def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int], Instance], near: float):
+def test_it_is_below_the_optimum_of_small_static_instances(make, near):
     """It has no base power, which is much of the cost in the first kind of instance, and none in the second."""
     certify = pytest.importorskip("gpusched_reproductions.certify", reason="Pyomo is not installed")
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
@@ -204,7 +192,7 @@ def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int],
         ([0.0, 2.0], [[np.nan]], "prices"),
     ],
 )
-def test_prices_must_fit_the_instance(grid_s: list[float], prices: list[list[float]], field: str):
+def test_prices_must_fit_the_instance(grid_s, prices, field):
     one = kilowatt_cluster([hours_job(1.0, {ONE: 1.0})], [1], [ONE])
     with refused(field):
         priced_bound(one, grid_s, prices)

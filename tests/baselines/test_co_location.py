@@ -1,7 +1,5 @@
 """Times on shared GPUs with the expected co-runners; by hand, and their value to STS-X."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -9,16 +7,7 @@ import pytest
 
 from gpusched_baselines import StsX, make_policy
 from gpusched_baselines.planning.cheapest import rates_by_utilisation, with_co_runners
-from gpusched_env import (
-    Configuration,
-    GpuType,
-    Instance,
-    Interference,
-    Job,
-    Node,
-    UtilisationModel,
-    simulate,
-)
+from gpusched_env import Configuration, GpuType, Instance, Interference, Job, Node, UtilisationModel, simulate
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
 from instances import CERTAIN, random_instance

@@ -1,6 +1,6 @@
 """The exact solver: plans against their own costs, solved again half way, and by hand; `solvers` has other solvers."""
 
-from __future__ import annotations
+import itertools
 
 import numpy as np
 import pytest
@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import Plan, solve_single_job
+from gpusched_baselines.planning.plan import lower_hull
 from gpusched_env import EpochDistribution
 from single_job import SingleJob, random_single_job
 
 
 def recomputed_cost(case: SingleJob, plan: Plan) -> float:
-    """Integrate S(x)/S(w) · p over the plan's segments, bin by bin."""
     edges = case.distribution.edges * case.largest
     alive = case.distribution.survival[np.searchsorted(edges, case.done, side="right") - 1]
     total = 0.0
@@ -26,7 +26,7 @@ def recomputed_cost(case: SingleJob, plan: Plan) -> float:
 
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_the_plan_costs_what_it_says_covers_all_epochs_and_speeds_up(seed: int):
+def test_the_plan_costs_what_it_says_covers_all_epochs_and_speeds_up(seed):
     case = random_single_job(seed)
     plan = case.exactly()
     assert plan.expected_cost_eur == pytest.approx(recomputed_cost(case, plan), rel=1e-9)
@@ -42,7 +42,7 @@ def test_the_plan_costs_what_it_says_covers_all_epochs_and_speeds_up(seed: int):
 
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.05, 0.95))
-def test_solved_again_half_way_it_gives_the_remaining_plan(seed: int, share: float):
+def test_solved_again_half_way_it_gives_the_remaining_plan(seed, share):
     case = random_single_job(seed)
     edges = case.distribution.edges * case.largest
     last = edges[np.flatnonzero(case.distribution.masses > 0)[-1] + 1]
@@ -84,17 +84,14 @@ def test_a_worked_example():
     assert [(s.configuration, s.start_epoch, s.end_epoch) for s in plan.segments] == [(0, 0, 2.5), (1, 2.5, 4)]
 
 
-def test_slack_takes_the_cheapest_and_late_the_fastest():
+def test_slack_takes_the_cheapest_late_the_fastest_and_epochs_that_no_job_reaches_are_run_fast_for_nothing():
     distribution = EpochDistribution.from_masses([1, 1])
     slack = solve_single_job([10, 5], [1, 2], distribution, 4.0, 40.0)
     assert (slack.status, [s.configuration for s in slack.segments]) == ("slack", [0])
     late = solve_single_job([10, 5], [1, 2], distribution, 4.0, 19.9)
     assert (late.status, [s.configuration for s in late.segments]) == ("late", [1])
     assert late.expected_cost_eur == pytest.approx(2 * (2 + 0.5 * 2))
-
-
-def test_epochs_that_no_job_reaches_are_run_at_full_speed_for_nothing():
-    """S is 0 in the second half: all the time that must be saved is saved there, at no expected cost."""
+    # S is 0 in the second half: all the time that must be saved is saved there, at no expected cost.
     distribution = EpochDistribution(np.array([0, 0.5, 1]), np.array([1.0, 0.0]))
     plan = solve_single_job([10, 5], [1, 2], distribution, 4.0, 30.0)
     assert plan.expected_cost_eur == pytest.approx(2.0)
@@ -103,7 +100,7 @@ def test_epochs_that_no_job_reaches_are_run_at_full_speed_for_nothing():
 
 @pytest.mark.parametrize("largest", [1.0, 3.7, 90.0, 137.31])
 @pytest.mark.parametrize("bins", [4, 10, 49, 100])
-def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins: int, largest: float):
+def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins, largest):
     """Of n equal masses n - b are left at edge b: with one configuration at 1 € per epoch, (n - b + 1) / 2 bins."""
     distribution = EpochDistribution.from_masses(np.ones(bins))
     for b, edge in enumerate(distribution.edges[:-1].tolist()):
@@ -119,3 +116,28 @@ def test_a_job_on_a_bin_edge_begins_to_speed_up_at_the_epoch_it_is_at():
         assert plan.segments[-1].configuration == 1
         assert plan.segments[-1].start_epoch == pytest.approx(done, abs=1e-14)
         assert plan.worst_case_s == pytest.approx(100.0 - done, abs=3e-14)
+
+
+def hull_of(tau: list[float], price: list[float]) -> list[int]:
+    capacity = np.empty(len(tau), dtype=np.int64)
+    points = lower_hull(np.array(tau), np.array(price), capacity)
+    return capacity[:points].tolist()
+
+
+def test_a_configuration_that_is_not_allowed_is_left_out():
+    assert hull_of([np.inf, 3.0], [0.0, 2.0]) == [1]
+    assert hull_of([np.inf], [0.0]) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    points=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=12, unique=True),
+    price_of_time=st.floats(0.001, 50.0),
+)
+def test_for_every_price_of_time_a_hull_point_is_best(points, price_of_time):
+    tau, price = (np.array(values, dtype=float) for values in zip(*points, strict=True))
+    hull = hull_of(tau.tolist(), price.tolist())
+    value = price + price_of_time * tau
+    assert value[hull].min() == value.min()
+    slopes = [(price[b] - price[a]) / (tau[a] - tau[b]) for a, b in itertools.pairwise(hull)]
+    assert np.all(np.diff(slopes) > 0)

@@ -1,7 +1,5 @@
 """The exact solver where prices tie: against the dual of the plan problem in rational numbers, and its plan's cost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
@@ -102,7 +100,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @settings(max_examples=600, deadline=None)
 @given(case=cases())
-def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case: Case):
+def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case):
     plan, optimum = case.solve(), least_cost(case)
     ends = [case.done, *(segment.end_epoch for segment in plan.segments)]
     assert [segment.start_epoch for segment in plan.segments] == ends[:-1]
@@ -126,9 +124,7 @@ def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case: Case
         ((51, 24, 18, 10), (0.03, 0.219, 0.261, 0.317), 166.0, 1.9155),
     ],
 )
-def test_configurations_on_one_line_run_one_after_the_other(
-    tau: tuple[int, ...], price: tuple[float, ...], time_left: float, optimum: float
-):
+def test_configurations_on_one_line_run_one_after_the_other(tau, price, time_left, optimum):
     """Half of the jobs end after five of ten epochs. Slopes that are equal but for rounding came out falling."""
     case = Case(tuple(map(float, tau)), price, (0.5, 0.5), 0.0, time_left, None)
     plan = case.solve()

@@ -1,7 +1,5 @@
 """HiveD's policy: guaranteed jobs first, opportunistic ones away from them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -28,7 +26,6 @@ V100 = GpuType("V100", 300.0, 200.0, 32.0, 8)
 
 
 def job(gpus: int, seconds: float, *, at_s: float = 0.0, opportunistic: bool = False) -> Job:
-    """Make a job of one epoch on so many GPUs, and no others."""
     times = {Configuration("V100", gpus): seconds}
     return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, opportunistic=opportunistic)
 
@@ -41,7 +38,7 @@ def cells(*jobs: Job, hosts: int = 3) -> Instance:
 
 
 @pytest.mark.parametrize("inner", ["fifo", "edf-preemptive"])
-def test_without_cells_it_is_the_rule_within_it(inner: str) -> None:
+def test_without_cells_it_is_the_rule_within_it(inner):
     instance = make_instance(load_scenario("tiny"), 1)
     rule = make_policy(inner)
     ours, alone = simulate(instance, HiveD(rule)), simulate(instance, rule)  # type: ignore[arg-type]
@@ -49,14 +46,14 @@ def test_without_cells_it_is_the_rule_within_it(inner: str) -> None:
     np.testing.assert_array_equal(ours.completion_s, alone.completion_s)
 
 
-def test_opportunistic_jobs_are_placed_together_and_away_from_cells_that_are_used() -> None:
+def test_opportunistic_jobs_are_placed_together_and_away_from_cells_that_are_used():
     instance = cells(job(2, 900.0), job(2, 900.0, opportunistic=True), job(4, 900.0, opportunistic=True))
     hosts = simulate(instance, HiveD()).intervals().sort("job")["host"].to_list()
     assert hosts[0] == 0
     assert hosts[1] == hosts[2] != 0
 
 
-def test_a_preempted_job_goes_on_elsewhere_in_the_same_round() -> None:
+def test_a_preempted_job_goes_on_elsewhere_in_the_same_round():
     instance = cells(job(8, 900.0, opportunistic=True), job(8, 900.0, at_s=60.0), job(8, 900.0, at_s=60.0), hosts=3)
     result = simulate(instance, HiveD())
     assert result.completion_s.tolist() == [900.0, 960.0, 960.0]
@@ -66,7 +63,7 @@ def test_a_preempted_job_goes_on_elsewhere_in_the_same_round() -> None:
     assert result.switches.tolist() == [2, 0, 0, 0]
 
 
-def test_guaranteed_jobs_end_as_if_there_were_no_others() -> None:
+def test_guaranteed_jobs_end_as_if_there_were_no_others():
     rng = np.random.default_rng(2)
     jobs = [
         job(int(rng.choice([1, 2, 4, 8])), float(rng.uniform(600, 6000)), at_s=300.0 * i, opportunistic=i % 2 == 0)
@@ -78,7 +75,7 @@ def test_guaranteed_jobs_end_as_if_there_were_no_others() -> None:
     np.testing.assert_array_equal(both.completion_s[kept], alone.completion_s)
 
 
-def test_it_runs_under_quotas_as_its_rule_does() -> None:
+def test_it_runs_under_quotas_as_its_rule_does():
     shared = replace(make_instance(load_scenario("tiny"), 2), tenants=(Tenant("a", (Cells("V100", 1, 2),)),))
     shared = with_tenancy(
         replace(shared, tenants=(Tenant("a", tuple(Cells(v.name, 1, 4) for v in shared.gpu_types)),)), "quota"

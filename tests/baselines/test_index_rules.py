@@ -1,7 +1,5 @@
 """Index rules: indices and orders by hand, and their costs over those of the optimum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -26,7 +24,6 @@ TWO_POINT = EpochDistribution(np.array([0.0, 0.1, 1.0]), np.array([1.0, 0.4]))  
 def a_job(
     distribution: EpochDistribution, weight: float, epochs: float = 10.0, tau: float = HOUR, due: float = 0.0
 ) -> Job:
-    """Make a job that runs on one GPU."""
     return Job(0.0, due, weight, epochs, distribution, epochs, {ONE: tau})
 
 
@@ -51,22 +48,16 @@ def indices(state: State, policy: IndexRule) -> np.ndarray:
     return rank_jobs(state.board, rule, prices(state.board, rule.gpu_price)).key
 
 
-def test_the_gittins_index_of_two_points_by_hand():
+def test_the_gittins_index_by_hand():
     """A tenth of the way completes 60 %: 1/6 per completion; all of it takes 0.1 + 0.4 · 0.9 = 0.46 for one."""
     curve = DistributionTable.of([TWO_POINT]).curve(0)
     assert best_quantum(curve, 0.0, 0.0) == pytest.approx((0.1 / 0.6, 0.1))
     assert best_quantum(curve, 0.05, 0.0) == pytest.approx((0.05 / 0.6, 0.1))
     assert best_quantum(curve, 0.1, 0.0) == pytest.approx((0.9, 1.0))
     assert best_quantum(curve, 0.0, 0.5) == pytest.approx((0.96, 1.0))  # not (0.1 + 0.5) / 0.6: a restart pays for all
-
-
-def test_of_equal_quanta_the_longest_is_taken():
     halves = EpochDistribution(np.array([0.0, 0.25, 0.5, 1.0]), np.array([1.0, 0.5, 0.25]))
     curve = DistributionTable.of([halves]).curve(0)
     assert best_quantum(curve, 0.0, 0.0) == pytest.approx((0.5, 1.0))
-
-
-def test_a_job_that_should_be_dead_is_taken_to_need_all_that_is_left():
     curve = DistributionTable.of([EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.0]))]).curve(0)
     assert best_quantum(curve, 0.6, 0.0) == pytest.approx((0.4, 1.0))
 
@@ -124,13 +115,10 @@ def four_gpus(*, due_h: float = 0.0, restart_s: float = 0.0) -> State:
     return in_a_round(kilowatt_cluster([job], [4], [ONE, TWO, FOUR]))
 
 
-def test_prices_are_those_of_power_and_of_gpus_that_others_want():
+def test_prices_are_those_of_power_and_of_gpus_that_others_want_and_gpu_seconds_where_energy_is_free():
     board = four_gpus().board
     np.testing.assert_allclose(prices(board, 0.0) * HOUR, [[1.0, 2.0, 4.0]])
     np.testing.assert_allclose(prices(board, 2.0) * HOUR, [[3.0, 6.0, 12.0]])
-
-
-def test_where_energy_is_free_gpu_seconds_count():
     free = replace(four_gpus().instance, energy_price_eur_per_kwh=0.0)
     board = in_a_round(free).board
     np.testing.assert_allclose(prices(board, 1.0), [[1.0, 2.0, 4.0]])
@@ -138,7 +126,7 @@ def test_where_energy_is_free_gpu_seconds_count():
 
 
 @pytest.mark.parametrize(("due_h", "config"), [(0.0, 0), (1.9, 0), (2.0, 2), (3.0, 1), (4.0, 0), (9.0, 0)])
-def test_a_job_takes_the_cheapest_that_meets_its_due_date_else_the_cheapest(due_h: float, config: int):
+def test_a_job_takes_the_cheapest_that_meets_its_due_date_else_the_cheapest(due_h, config):
     board = four_gpus(due_h=due_h).board
     assert cheapest_by(board, 0, 1.0, prices(board, 1.0)) == config
 
@@ -226,7 +214,7 @@ def stochastic(seed: int, bins: tuple[int, ...], latest_h: float = 0.0) -> Insta
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_on_one_gpu_no_policy_is_expected_to_cost_less_than_gittins(seed: int):
+def test_on_one_gpu_no_policy_is_expected_to_cost_less_than_gittins(seed):
     instance = stochastic(seed, [(3, 2, 4), (2, 2, 2, 2), (5, 3, 1), (4, 4, 2)][seed % 4])
     best = best_tardiness(instance)
     assert expected_tardiness(instance, gittins()) == pytest.approx(best, rel=1e-9)
@@ -254,7 +242,7 @@ def test_a_job_that_survives_and_is_then_expected_to_take_longer_is_preempted():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_without_chance_all_that_know_the_work_are_the_best(seed: int):
+def test_without_chance_all_that_know_the_work_are_the_best(seed):
     instance = stochastic(seed, (1, 1, 1, 1))
     for policy in (gittins(), sept(), srpt_worst(), atc(), atc_worst()):
         assert expected_tardiness(instance, policy) == pytest.approx(best_tardiness(instance), rel=1e-9)

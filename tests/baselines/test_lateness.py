@@ -1,7 +1,5 @@
 """Plans that may be late: against an independent linear program, their own trajectories, and plans in time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -116,14 +114,14 @@ def executed(case: Case, plan: Plan) -> tuple[float, float]:
 
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
-def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(case: Case):
+def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(case):
     plan = case.priced()
     assert plan.expected_cost_eur == pytest.approx(linear_program(case), rel=1e-7, abs=1e-7 * (1.0 + case.weight))
 
 
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
-def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
+def test_the_plan_executed_in_time_costs_what_it_states(case):
     plan = case.priced()
     energy, tardiness = executed(case, plan)
     near = 1e-9 * (1.0 + case.weight * case.tau.max()) * case.largest
@@ -140,7 +138,7 @@ def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
 
 @settings(max_examples=300, deadline=None)
 @given(case=cases())
-def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(case: Case):
+def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(case):
     guaranteed = case.solve(None)
     if guaranteed.status != "late" and case.distribution.survival[-1] > 0.0 and case.time_left > 0.0:
         strict = case.solve(1e9)
@@ -164,9 +162,7 @@ def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(
         (0.0, 0.5, [(0, 4.0)], 3 * 1.5, 1.5),
     ],
 )
-def test_a_worked_example(
-    hours: float, weight: float, segments: list[tuple[int, float]], cost: float, tardiness: float
-):
+def test_a_worked_example(hours, weight, segments, cost, tardiness):
     """Epochs of 1 h for 1 € or 40 min for 19/15 €, so 0.8 €/h for what is saved; four at most, half of the jobs two.
 
     3.5 h at 0.5 €/h: the last half hour is late, with probability ½. 3 h at 1 €/h: the second half is fast, which saves
@@ -181,29 +177,26 @@ def test_a_worked_example(
     assert plan.expected_tardiness_eur == pytest.approx(tardiness)
 
 
-def test_tardiness_that_there_has_been_is_not_counted_again():
+def test_the_status_says_whether_time_is_left_and_is_needed_and_past_tardiness_is_not_counted_again():
     now, before = (
         solve_single_job(*two_speeds(time_left).arguments, tardiness_weight_eur_per_s=1 / HOUR)
         for time_left in (0.0, -7 * HOUR)
     )
     assert now == before
     assert now.status == "late"
-
-
-def test_the_status_says_whether_time_is_left_and_is_needed():
     hours = (5.0, 3.5, 1.0, 0.0, -1.0)
     plans = [solve_single_job(*two_speeds(h * HOUR).arguments, tardiness_weight_eur_per_s=1e-3) for h in hours]
     assert [plan.status for plan in plans] == ["slack", "tight", "tight", "late", "late"]
 
 
 @pytest.mark.parametrize("weight", [-1e-9, np.nan, np.inf, "1", True, 1e308])
-def test_a_wrong_weight_is_named(weight: object):
+def test_a_wrong_weight_is_named(weight):
     with refused("tardiness_weight_eur_per_s", weight):
         solve_single_job(*two_speeds(HOUR).arguments, tardiness_weight_eur_per_s=weight)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.8, 2.0])
-def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share: float):
+def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share):
     """The kernel speeds the plan up further; here both plans are made again. Waits are shares of the time left."""
     instance = make_instance(load_scenario("published-high"), 0)
     state = State(instance)

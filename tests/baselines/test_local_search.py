@@ -1,7 +1,5 @@
 """Local Search, by hand and by the rules that it keeps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -62,12 +60,15 @@ def test_it_finds_a_swap_that_greedy_misses():
 
 
 @pytest.mark.parametrize(("due_h", "reason"), [(15.0, "it would end at 20 h"), (8.0, "late by 2 h on F, by 12 on S")])
-def test_no_swap_makes_a_job_miss_its_due_date_or_a_late_one_slower(due_h: float, reason: str):
+def test_no_swap_makes_a_job_miss_its_due_date_or_a_late_one_slower(due_h, reason):
     assert held(decided(two_types(due_h), LocalSearch(0))) == [0, 1], reason
 
 
-def test_no_iterations_leave_random_greedys_best():
+def test_a_job_keeps_the_gpus_that_it_needs_the_published_search_only_exchanges_and_no_iterations_do_nothing():
     assert held(decided(two_types(90.0), LocalSearch(0, iterations=0))) == [0, 1]
+    assert held(decided(idle_gpu(), LocalSearch(0, moves=False, fill=True))) == [1]
+    assert held(decided(two_types(90.0), LocalSearch(0, moves=False))) == [1, 0]
+    assert held(decided(idle_gpu(due_h=1.7), LocalSearch(0))) == [1]
 
 
 def idle_gpu(weight: float = 0.01, due_h: float = 100.0) -> Instance:
@@ -83,15 +84,6 @@ def test_a_job_gives_back_the_gpus_that_cost_more_than_they_save():
     greedy, search = (decided(idle_gpu(), p) for p in (make_policy("greedy-fill"), LocalSearch(0, fill=True)))
     assert (held(greedy), held(search)) == ([1], [0])
     assert (proxy(greedy), proxy(search)) == (pytest.approx(3.2), pytest.approx(2.0))
-
-
-def test_the_published_search_only_exchanges():
-    assert held(decided(idle_gpu(), LocalSearch(0, moves=False, fill=True))) == [1]
-    assert held(decided(two_types(90.0), LocalSearch(0, moves=False))) == [1, 0]
-
-
-def test_a_job_keeps_the_gpus_that_it_needs_to_be_in_time():
-    assert held(decided(idle_gpu(due_h=1.7), LocalSearch(0))) == [1]
 
 
 @settings(max_examples=40, deadline=None)

@@ -1,7 +1,5 @@
 """Parameters of policies that are out of their range."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 
@@ -72,7 +70,6 @@ ALLOWED = {
 
 
 def named(value: object) -> str:
-    """Return a name that is the same in every process."""
     return getattr(value, "__name__", "made") if callable(value) else str(value)
 
 

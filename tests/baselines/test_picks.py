@@ -1,7 +1,5 @@
 """The published picks of random constructions: one of the best twentieth, at least the best."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,8 +4,6 @@ An hour saved from the first to the second point costs 0.5 €, from the second 
 epochs; S is 1 on the first and 0 on the second: by its distribution it ends when it has done one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

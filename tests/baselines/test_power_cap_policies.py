@@ -51,9 +51,11 @@ def tight(kilowatts: float) -> Instance:
     return two_jobs(kilowatts, second_due_h=1.3)
 
 
-def test_with_room_for_both_no_job_has_a_limit():
+def test_with_room_for_both_no_job_has_a_limit_else_all_have_one_or_one_waits():
     for name in NAMES[:2] + NAMES[3:]:
         assert limits_at_once(tight(2.0), name) == {0: 1.0, 1: 1.0}
+    assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
+    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x-cap") == {0: 1.0}
 
 
 def test_polca_begins_at_four_fifths_of_the_cap():
@@ -62,18 +64,14 @@ def test_polca_begins_at_four_fifths_of_the_cap():
     assert limits_at_once(tight(2.4), "polca") == {0: 1.0, 1: 0.5}
 
 
-def test_one_limit_for_all_slows_the_job_without_slack_too():
-    assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
-
-
 @pytest.mark.parametrize("name", ["cap-priority", "sts-x-cap"])
-def test_the_job_that_can_wait_has_the_limit(name: str):
+def test_the_job_that_can_wait_has_the_limit(name):
     """1.5 kW is enough for one at full power and one at half."""
     assert limits_at_once(tight(1.5), name) == {0: 1.0, 1: 0.5}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses the second one
-def test_a_change_of_limit_under_an_event_is_no_restart(name: str):
+def test_a_change_of_limit_under_an_event_is_no_restart(name):
     """At 0.5 h the cap falls to 1 kW: both go on at half power, whatever a restart costs."""
     made = tight(2.5)
     jobs = replace(made.jobs, restart_s=np.full(2, 600.0))
@@ -95,12 +93,8 @@ def test_the_simulator_gives_the_lowest_limit_before_it_pauses():
     assert result.cap_forced_s == pytest.approx(0.5 * HOUR)
 
 
-def test_without_limits_what_does_not_fit_waits():
-    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x-cap") == {0: 1.0}
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_cap_it_is_sts_x_without_limits(name: str):
+def test_without_a_cap_it_is_sts_x_without_limits(name):
     made = make_instance(load_scenario("tiny"), 3)
     one, other = simulate(made, make_policy(name)), simulate(made, make_policy("sts-x"))
     np.testing.assert_array_equal(one.log, other.log)
@@ -123,7 +117,7 @@ def limited(seed: int, share: float) -> Instance:
 @pytest.mark.parametrize("name", [*NAMES, "edf", "sts-x"])
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1000), share=st.floats(0.4, 0.9))
-def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed: int, share: float):
+def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name, seed, share):
     result = simulate(limited(seed, share), make_policy(name))
     folder = tmp_path_factory.mktemp("run") / "run"
     assert audited(result, folder) == []
@@ -132,7 +126,7 @@ def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed
 
 @pytest.mark.parametrize("soft", [None, 0.5])
 @pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
-def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: float | None):
+def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name, soft):
     made = limited(7, 0.5)
     made, policy = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft)), make_policy(name)
     result = simulate(made, policy)
@@ -145,7 +139,7 @@ def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: 
 
 @pytest.mark.parametrize("soft", [None, 0.5])
 @pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
-def test_a_service_makes_the_same_schedule_under_a_cap(name: str, soft: float | None):
+def test_a_service_makes_the_same_schedule_under_a_cap(name, soft):
     made = make_instance(scenario(0.5).replace({"jobs.power_limits": [1.0]}), 7)
     made = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
     result, decider = simulate(made, make_policy(name)), Decider(PolicyCatalogue.of(name), b"a key")

@@ -8,8 +8,6 @@ Node 0 has two GPUs, node 1 one; r(1) = 1.0 €/h, r(2) = 1.9 €/h. An epoch ta
     C     2            1.5 h    0.003 €/s
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -30,25 +28,21 @@ def proxy(*placed: tuple[int, int]) -> float:
     return proxy_cost(view.board, np.array([C, A, B]))
 
 
-def test_without_late_jobs_the_cost_is_the_energy_until_the_first_completion():
-    """B on x1, on node 1, ends at 2 h; C on x2, on node 0, at 1⅓ h. A, left out, would miss 3.5 h by 0.5 h: 180 €."""
-    assert proxy((B, X1), (C, X2)) == pytest.approx(4 / 3 * (1.9 + 1.0) + 100 * 0.001 * 1800)
-
-
-def test_a_job_that_runs_late_counts_with_its_tardiness_at_the_first_completion():
-    """C on x1, on node 1, until 2 h: 0.5 h late, 5.40 €. A on x2, on node 0, until 2⅔ h: not late at 2 h."""
-    assert proxy((C, X1), (A, X2)) == pytest.approx(2 * (1.0 + 1.9) + 0.003 * 1800)
-
-
-def test_tardiness_counts_up_to_the_first_completion_alone():
-    """C on x1, on node 1, ends first, at 2 h; A beside B on node 0 would be late at 4 h, and is not at 2 h."""
-    assert proxy((C, X1), (A, X1), (B, X1)) == pytest.approx(2 * (1.0 + 1.9) + 0.003 * 1800)
-
-
-def test_a_job_that_is_left_out_counts_hundredfold():
-    """A on x1, on node 1, until 4 h: 0.5 h late, 1.80 €. C, left out, could end at 2 h at the slowest: 540 €."""
-    assert proxy((A, X1)) == pytest.approx(4 * 1.0 + 0.001 * 1800 + 100 * 0.003 * 1800)
-
-
-def test_an_empty_round_costs_what_is_left_out():
-    assert proxy() == pytest.approx(100 * 0.001 * 1800 + 100 * 0.003 * 1800)
+@pytest.mark.parametrize(
+    ("placed", "cost"),
+    [
+        # B on node 1 ends at 2 h; C on node 0 at 1⅓ h, the first completion. A, left out, would be 0.5 h late: 180 €.
+        ([(B, X1), (C, X2)], 4 / 3 * (1.9 + 1.0) + 100 * 0.001 * 1800),
+        # C on node 1 until 2 h: 0.5 h late, 5.40 €. A on node 0 until 2⅔ h: not late at 2 h, the first completion.
+        ([(C, X1), (A, X2)], 2 * (1.0 + 1.9) + 0.003 * 1800),
+        # The same with A beside B on node 0, which would be late at 4 h.
+        ([(C, X1), (A, X1), (B, X1)], 2 * (1.0 + 1.9) + 0.003 * 1800),
+        # A on node 1 until 4 h: 0.5 h late, 1.80 €. C, left out, could end at 2 h at the slowest: 540 €.
+        ([(A, X1)], 4 * 1.0 + 0.001 * 1800 + 100 * 0.003 * 1800),
+        ([], 100 * 0.001 * 1800 + 100 * 0.003 * 1800),
+    ],
+)
+def test_the_cost_is_the_energy_until_the_first_completion_tardiness_then_and_a_hundredfold_that_of_jobs_left_out(
+    placed, cost
+):
+    assert proxy(*placed) == pytest.approx(cost)

@@ -1,7 +1,5 @@
 """Time slicing by slack by hand: jobs that need one GPU each, on nodes of one GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,14 +33,11 @@ def test_a_burst_preempts_at_its_latest_start():
     assert result.completion_s == pytest.approx([106.0, 19.75])
 
 
-def test_a_burst_need_not_wait_where_a_pause_is_cheap():
+def test_a_burst_need_not_wait_where_a_pause_is_cheap_unless_its_latest_start_is_beyond_the_quantum():
     """0.2 s are less than 5 % of 5 s; 0.3 s are more."""
     for resume_s, start_s in ((0.2, 7.0), (0.3, 14.75)):
         result = run(job(100.0, start_s=0.0, resume_s=resume_s), job(5.0, 7.0, due_s=20.0, **CHEAP))
         assert result.start_s[1] == pytest.approx(start_s)
-
-
-def test_but_it_waits_where_its_latest_start_is_beyond_the_quantum():
     result = run(job(100.0, start_s=0.0, resume_s=0.2), job(5.0, 7.0, due_s=95.0, **CHEAP), policy=SlackSlice())
     assert result.start_s[1] == pytest.approx(60.0)  # when the quantum is over
 
@@ -58,21 +53,15 @@ def test_a_burst_takes_what_becomes_free_before_and_nobody_is_preempted():
     assert at_once.switches.sum() > 0
 
 
-def test_the_job_with_the_cheaper_switch_is_preempted():
+def test_the_job_with_the_cheaper_switch_is_preempted_unless_it_would_miss_its_due_date():
     result = run(job(100.0, **DEAR), job(100.0, **CHEAP), job(5.0, 7.0, due_s=20.0, **CHEAP), gpus=2)
     assert result.completion_s == pytest.approx([100.0, 106.0, 19.75])
-
-
-def test_but_not_if_it_would_miss_its_due_date():
-    """The second job may lose 3 s, the burst would cost it 6 s."""
+    # The second job may lose 3 s, the burst would cost it 6 s.
     result = run(job(100.0, **DEAR), job(100.0, due_s=103.0, **CHEAP), job(5.0, 7.0, due_s=20.0, **CHEAP), gpus=2)
     assert result.completion_s == pytest.approx([110.0, 100.0, 19.75])
-
-
-def test_a_state_without_room_counts_as_a_restart():
-    """The second job's state needs 2 GiB of 1; 50 s are more than the 5 s of the first."""
+    # The second job's state needs 2 GiB of 1; 50 s are more than the 5 s of the first.
     jobs = job(100.0, **DEAR), job(100.0, state_gib=2.0, **CHEAP), job(5.0, 7.0, due_s=20.0, **CHEAP)
-    result = run(*jobs, gpus=2, host_memory=HostMemory(1.0))
+    result = run(*jobs, gpus=2, mechanisms=(HostMemory(1.0),))
     assert result.completion_s == pytest.approx([110.0, 100.0, 19.75])
 
 
@@ -91,7 +80,7 @@ def test_a_job_that_is_late_anyway_preempts_only_lighter_ones():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_runs_pass_the_audit(tmp_path, seed: int):
+def test_runs_pass_the_audit(tmp_path, seed):
     instance = with_switching(random_instance(seed, jobs=15, nodes=4, span_s=300.0, kinds=True), seed)
     result = simulate(instance, SlackSlice(least_quantum_s=15.0), seed=seed)
     assert audited(result, tmp_path / "run") == []

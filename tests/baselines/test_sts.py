@@ -4,8 +4,6 @@ Two GPU types without base power, at 1 €/kWh: "cheap" draws 500 W and "costly"
 1 h on one GPU and 36 min on two. So an epoch costs 0.50 € and 0.60 € on cheap, twice that on costly.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -53,13 +51,10 @@ def test_a_job_without_time_starts_slow_and_speeds_up_when_its_segment_ends():
     assert rounds(instance(job(1.6)), 2) == [(0.0, [CHEAP1]), (pytest.approx(1.0), [CHEAP2])]
 
 
-def test_a_first_segment_below_one_per_cent_is_skipped():
+def test_a_first_segment_below_one_per_cent_is_skipped_and_without_time_the_fastest_that_fits_is_taken():
     """Two epochs in 1.2 h and 20 s: the slow segment would be 50 s long, 0.7 % of the epochs."""
     assert rounds(instance(job(1.2 + 20 / HOUR)), 1) == [(0.0, [CHEAP2])]
     assert rounds(instance(job(1.2 + 40 / HOUR)), 1) == [(0.0, [CHEAP1])]
-
-
-def test_a_job_that_cannot_be_in_time_takes_the_fastest_that_fits_the_cheaper_one_of_equals():
     assert rounds(instance(job(1.0)), 1) == [(0.0, [CHEAP2])]
     assert rounds(instance(job(1.0), cheap=1), 1) == [(0.0, [DEAR2])]
 
@@ -82,28 +77,22 @@ def test_a_job_on_its_second_choice_moves_when_a_better_type_is_free():
     assert rounds(of, 2) == [(0.0, [CHEAP1, DEAR1]), (1.0, [-1, CHEAP1])]
 
 
-def test_a_job_that_follows_its_plan_keeps_what_it_has_when_others_come():
+def test_a_job_that_follows_its_plan_keeps_what_it_has_unless_one_of_higher_pressure_comes():
     late_comer = replace(job(30.0), submission_s=0.25 * HOUR)
     of = instance(job(10.0), late_comer)
     assert rounds(of, 2) == [(0.0, [CHEAP1, -1]), (0.25, [CHEAP1, CHEAP1])]
+    only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
+    patient = replace(job(30.0), seconds_per_epoch=only_cheap)
+    critical = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
+    assert rounds(instance(patient, critical, cheap=1), 2) == [(0.0, [CHEAP1, -1]), (0.25, [-1, CHEAP1])]
 
 
 def test_types_are_ranked_by_expected_cost_or_as_published():
     """Both types meet the due date on one GPU: the published rank gives both cost 0, and takes the first."""
     of = instance(job(10.0))
-    swapped = replace(
-        of,
-        gpu_types=(replace(of.gpu_types[0], gpu_power_w=2000.0), of.gpu_types[1]),
-    )
+    swapped = replace(of, gpu_types=(replace(of.gpu_types[0], gpu_power_w=2000.0), of.gpu_types[1]))
     assert rounds(swapped, 1, Sts()) == [(0.0, [DEAR1])]
     assert rounds(swapped, 1, Sts("published")) == [(0.0, [CHEAP1])]
-
-
-def test_a_job_of_higher_pressure_takes_the_gpus_of_one_that_can_wait():
-    only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
-    patient = replace(job(30.0), seconds_per_epoch=only_cheap)
-    critical = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
-    assert rounds(instance(patient, critical, cheap=1), 2) == [(0.0, [CHEAP1, -1]), (0.25, [-1, CHEAP1])]
 
 
 def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second():

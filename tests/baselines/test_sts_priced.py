@@ -3,8 +3,6 @@
 One GPU type without base power: 500 W a GPU. An epoch takes 1 h on one GPU and 36 min on two, 0.5 and 0.6 kWh.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -36,27 +34,18 @@ def held(result: Result) -> list[tuple[float, float]]:
     return [(round(row["start_s"] / HOUR, 3), round(row["end_s"] / HOUR, 3)) for row in rows]
 
 
-def test_a_job_waits_for_the_cheapest_hours():
+def test_a_job_waits_for_the_cheapest_hours_and_pauses_in_a_costly_one_if_that_pays_for_the_restart():
     """Two GPUs do 5/3 of two epochs in the hour at 1 €, since speed costs 0.75 € an epoch; one does the rest at 2 €."""
     result = run([3.0, 1.0, 2.0, 9.0], 3.0)
     assert result.energy_eur == pytest.approx(1.0 + 0.5 * 2.0 / 3.0)
     assert held(result)[0] == (1.0, 2.0)
-
-
-def test_it_pauses_in_a_costly_hour():
     result = run([1.0, 9.0, 1.0, 9.0], 4.0)
     assert result.energy_eur == pytest.approx(1.0)
     assert held(result)[-1] == (2.0, 3.0)
-
-
-def test_it_does_not_pause_where_the_restart_costs_more():
-    """A pause saves 0.5 kWh · 0.1 €, and a restart of half an hour costs 0.25 kWh."""
+    # A pause saves 0.5 kWh · 0.1 €, and a restart of half an hour costs 0.25 kWh.
     result = run([1.0, 1.1, 1.0, 9.0], 4.0, restart_h=0.5)
     assert result.energy_eur == pytest.approx(0.5 * 1.0 + 0.5 * 1.1, rel=0.02)
-
-
-def test_it_is_fast_in_a_cheap_hour_and_in_time():
-    """2.2 epochs until 2 h: two GPUs for 5/3 epochs in the hour at 1 €, the rest on one at 3 €."""
+    # 2.2 epochs until 2 h: two GPUs for 5/3 epochs in the hour at 1 €, the rest on one at 3 €.
     result = run([1.0, 3.0, 9.0], 2.0, epochs=2.2)
     assert result.tardiness_eur == 0.0
     assert result.energy_eur == pytest.approx(1.0 + 0.5 * 3.0 * (2.2 - 1.0 / 0.6), rel=0.02)
@@ -73,7 +62,7 @@ def test_a_price_that_is_published_later_changes_the_plan():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_without_prices_it_is_sts(seed: int):
+def test_without_prices_it_is_sts(seed):
     instance = random_instance(seed)
     plain, priced = simulate(instance, Sts()), simulate(instance, StsPriced())
     assert priced.completion_s.tolist() == plain.completion_s.tolist()

@@ -4,8 +4,6 @@ One GPU type without base power: 500 W a GPU at 1 €/kWh. An epoch takes 1 h on
 0.60 €. The job has two epochs. A change of configuration costs 0.1 h without progress.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -63,22 +61,16 @@ def test_the_timer_of_a_job_that_resumes_expires_later_by_the_restart_overhead()
     assert decide(resumed) == (ONE, pytest.approx(2.1))
 
 
-def test_the_timer_of_a_job_that_keeps_its_configuration_has_no_restart():
+def test_a_job_that_keeps_its_configuration_is_planned_without_a_restart_and_gives_no_gpu_back():
     """It runs on one GPU until 0.5 h, without a plan. Then 1.5 epochs are left for 1.3 h: slow for one, until 1.5 h."""
     running = state(due_h=1.8)
     hold(running, ONE)
     assert decide(running) == (ONE, pytest.approx(1.5))
-
-
-def test_a_job_that_is_planned_again_gives_none_of_its_gpus_back():
-    """It holds two GPUs without a plan, with so much time that one GPU would be cheaper."""
+    # It holds two GPUs without a plan, with so much time that one GPU would be cheaper.
     running = state(due_h=10.0)
     hold(running, TWO)
     assert decide(running) == (TWO, np.inf)
-
-
-def test_a_job_whose_timer_has_expired_but_that_can_get_no_more_gpus_is_planned_with_those_it_holds():
-    """There is no configuration of three GPUs; the cheapest that fits would be one GPU, and would set no plan."""
+    # There is no configuration of three GPUs; the cheapest that fits would be one GPU, and would set no plan.
     running = state(due_h=10.0)
     hold(running, TWO, timer_h=0.5)
     assert decide(running) == (TWO, np.inf)

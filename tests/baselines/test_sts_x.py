@@ -1,7 +1,5 @@
 """STS-X: which jobs run, which wait, and where; by hand on nodes of two GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np
@@ -44,14 +42,11 @@ def test_a_job_with_slack_waits_for_others_and_starts_when_its_slack_ends():
     assert result.late_jobs == 0
 
 
-def test_two_jobs_with_slack_fill_a_node_at_once():
+def test_two_jobs_with_slack_fill_a_node_at_once_and_one_joins_a_node_that_is_on():
     result = simulate(cluster([job(0, 4), job(1, 9)]), StsX())
     assert starts_h(result) == [1.0, 1.0]
     assert result.energy_eur == pytest.approx(4.0)
-
-
-def test_a_job_with_slack_joins_a_node_that_is_on():
-    """The first job has no slack: its node is on from 0 to 3 h, and the second one comes at 1 h."""
+    # The first job has no slack: its node is on from 0 to 3 h, and the second one comes at 1 h.
     result = simulate(cluster([job(0, 3, epochs=3), job(1, 9)]), StsX())
     assert starts_h(result) == [0.0, 1.0]
     assert result.energy_eur == pytest.approx(3 * 3 + 1)
@@ -69,13 +64,10 @@ def test_jobs_wait_less_where_other_work_is_due():
     assert with_load.total_eur < alone.total_eur
 
 
-def test_a_due_date_years_away_is_waited_for():
+def test_a_due_date_years_away_is_waited_for_and_without_waiting_a_job_starts_at_once():
     due_h = 50_000.0
     result = simulate(cluster([job(0, due_h)]), StsX())
     assert starts_h(result) == [pytest.approx(due_h - 1.01, abs=0.01)]
-
-
-def test_without_waiting_it_starts_at_once():
     assert starts_h(simulate(cluster([job(0, 4)]), StsX(waits=False))) == [0.0]
 
 
@@ -102,16 +94,13 @@ def half_empty_nodes(restart_s: float = 0.0) -> Instance:
     return cluster(jobs, restart_s=restart_s)
 
 
-def test_jobs_move_together_so_that_a_node_can_be_switched_off():
+def test_jobs_move_together_so_that_a_node_can_be_switched_off_if_they_need_not_restart():
     """From 1.01 h on, one node with both that are left costs 4 €/h; two nodes with one each would cost 6."""
     result = simulate(half_empty_nodes(), StsX())
     apart = simulate(half_empty_nodes(), StsX(consolidates=False))
     assert result.switches.sum() > apart.switches.sum() == 0
     assert result.energy_eur == pytest.approx(4 + 0.01 * 3 + 7.99 * 4 + 0.01 * 3 + 4)
     assert apart.energy_eur == pytest.approx(2 * (4 + 8 * 3))
-
-
-def test_jobs_that_would_have_to_restart_stay():
     result = simulate(half_empty_nodes(restart_s=60.0), StsX())
     assert result.switches.sum() == 0
     assert result.late_jobs == 0
@@ -135,6 +124,9 @@ def test_of_jobs_that_must_be_late_the_one_that_loses_most_for_its_time_goes_fir
     instance = one_gpu([job(0, 0.5, epochs=10, weight=0.002, **alone), job(0, 0.5, weight=0.001, **alone)])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
     assert starts_h(simulate(instance, StsX(by_value=False))) == [0.0, 10.0]
+    # One GPU, 0.001 €/s each, over 3,600.00002 s or 3,600.
+    instance = one_gpu([job(0, 0.5, seconds_per_epoch={ONE: HOUR + more}) for more in (2e-5, 0.0)])
+    assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
 
 
 def test_a_second_is_worth_its_weight_times_the_probability_of_being_late():
@@ -149,12 +141,6 @@ def test_a_second_is_worth_its_weight_times_the_probability_of_being_late():
     instance = one_gpu([perhaps, job(0, 0.6, seconds_per_epoch={ONE: HOUR})])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
     assert starts_h(simulate(instance, StsX(by_value=False))) == [0.0, 2.0]
-
-
-def test_of_jobs_that_must_be_late_the_slightly_shorter_one_goes_first():
-    """One GPU, 0.001 €/s each, over 3,600.00002 s or 3,600."""
-    instance = one_gpu([job(0, 0.5, seconds_per_epoch={ONE: HOUR + more}) for more in (2e-5, 0.0)])
-    assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
 
 
 def test_a_job_is_late_where_being_in_time_costs_more():
@@ -226,7 +212,7 @@ def test_planning_a_round_changes_only_memory_and_timers():
     restart_s=st.sampled_from([0.0, 7.5, 300.0]),
     kinds=st.booleans(),
 )
-def test_jobs_do_not_take_turns_for_ever(seed: int, span_s: float, restart_s: float, kinds: bool):
+def test_jobs_do_not_take_turns_for_ever(seed, span_s, restart_s, kinds):
     instance = random_instance(seed, jobs=25, nodes=3, span_s=span_s, restart_s=restart_s, kinds=kinds)
 
     def check(state: State) -> None:
@@ -236,7 +222,7 @@ def test_jobs_do_not_take_turns_for_ever(seed: int, span_s: float, restart_s: fl
 
 
 @pytest.mark.parametrize("name", ablation_names("sts-x"))
-def test_an_ablation_lacks_one_part(name: str):
+def test_an_ablation_lacks_one_part(name):
     policy = make_policy(name)
     parts = [field.name for field in fields(StsX) if field.name != "name"]
     assert sum(getattr(policy, part) != getattr(StsX(), part) for part in parts) == 1

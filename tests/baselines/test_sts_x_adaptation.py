@@ -1,7 +1,5 @@
 """The adaptation of STS-X: the effect of every factor, by hand on clusters whose busy GPUs cost 1 €/h."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -52,7 +50,7 @@ def test_factors_of_1_change_nothing():
 
 
 @pytest.mark.parametrize("more", [{}, {"restart_s": 30.0}, {"kinds": True}])
-def test_an_adaptation_of_0_changes_nothing(more: dict):
+def test_an_adaptation_of_0_changes_nothing(more):
     """Also where the cheapest configuration of deferrable jobs is not kept."""
     instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
     expected = simulate(instance, StsX()).log.tobytes()
@@ -60,20 +58,18 @@ def test_an_adaptation_of_0_changes_nothing(more: dict):
     assert simulate(instance, Given(deferrable={0: 1.0})).log.tobytes() == expected
 
 
-def test_a_critical_job_leaves_a_type_with_a_higher_price():
+def test_a_job_leaves_a_type_with_a_higher_price_for_jobs_like_it_which_costs_what_it_costs():
     instance = two_types(1.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Wx1"]
     assert held(simulate(instance, Given(critical={0: 1.4}))) == ["Vx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Vx1"]
-
-
-def test_a_deferrable_job_leaves_a_type_with_a_higher_price_for_deferrable_ones():
     instance = two_types(9.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Wx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.4}))) == ["Vx1"]
     assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Vx1"]
+    assert simulate(two_types(1.0), Given(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
 
 
 def test_a_job_that_waits_follows_later_prices():
@@ -122,12 +118,8 @@ def held_by(result: Result, job: int) -> list[str]:
     return intervals.filter(intervals["job"] == job).sort("start_s")["configuration"].to_list()
 
 
-def test_what_is_called_costly_costs_what_it_costs():
-    assert simulate(two_types(1.0), Given(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
-
-
 @pytest.mark.parametrize("control", [ORDER, WEIGHT])
-def test_a_late_job_with_a_large_order_factor_comes_first(control: int):
+def test_a_late_job_with_a_large_order_factor_comes_first(control):
     """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
     instance = late_pair()
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
@@ -146,7 +138,7 @@ def test_a_critical_job_in_time_with_a_large_order_factor_comes_first():
 
 
 @pytest.mark.parametrize(("factor", "start_h"), [(1.0, 2.99), (10.0, 2.9), (0.1, 2.999)])
-def test_a_job_that_waits_is_critical_at_the_adapted_slack(factor: float, start_h: float):
+def test_a_job_that_waits_is_critical_at_the_adapted_slack(factor, start_h):
     """It does not fill a node of two GPUs alone, so it waits until 1 % of its hour before its latest start, 3 h."""
     instance = kilowatt_cluster([hours_job(4.0, {ONE: 1.0})], [2], [ONE])
     result = simulate(instance, Given(said={MARGIN: np.log(factor)}))

@@ -1,7 +1,5 @@
 """STS-X where the price of energy changes: when jobs wait, which of two takes the cheap hour, and what it knows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -34,38 +32,29 @@ def run(instance: Instance, policy: StsX | None = None) -> Result:
     return simulate(instance, StsX() if policy is None else policy)
 
 
-def test_a_job_with_time_waits_for_the_cheap_hour():
+def test_a_job_with_time_waits_for_the_cheap_hour_and_one_that_is_due_soon_does_not():
     """Prices 3, 1 and 5 €/kWh, due after three hours: it runs in the second hour for 1 €."""
     instance = one_gpu((3.0,), hourly(3.0, 1.0, 5.0))
     assert run(instance).completion_s.tolist() == [2.0 * HOUR]
     assert run(instance).total_eur == pytest.approx(1.0) == pytest.approx(capacity_bound(instance))
-
-
-def test_a_job_that_is_due_soon_does_not_wait():
     assert run(one_gpu((1.01,), hourly(3.0, 1.0, 5.0))).completion_s.tolist() == [HOUR]
 
 
-def test_two_jobs_on_one_gpu_take_the_two_cheap_hours():
+def test_two_jobs_on_one_gpu_take_the_two_cheap_hours_the_cheaper_for_the_one_without_time():
     """Prices 3, 1, 2 and 5: 1 + 2 €. Alone, both would take the second hour."""
     instance = one_gpu((3.2, 3.2), hourly(3.0, 1.0, 2.0, 5.0))
     result = run(instance)
     assert sorted(result.completion_s.tolist()) == [2.0 * HOUR, 3.0 * HOUR]
     assert result.total_eur == pytest.approx(3.0)
-
-
-def test_the_job_without_time_gets_the_cheap_hour():
-    """One is due after two hours, the other after four: the first takes the hour at 1 €, the other that at 2 €."""
+    # One is due after two hours, the other after four: the first takes the hour at 1 €, the other that at 2 €.
     result = run(one_gpu((4.5, 2.1), hourly(9.0, 1.0, 2.0, 5.0, 5.0)))
     assert result.completion_s.tolist() == [3.0 * HOUR, 2.0 * HOUR]
 
 
-def test_a_job_of_two_hours_pauses_in_the_costly_hour_between():
+def test_a_job_of_two_hours_pauses_in_the_costly_hour_between_unless_a_restart_costs_more():
     instance = one_gpu((3.5,), hourly(1.0, 9.0, 1.0, 9.0), hours=2.0)
     assert run(instance).total_eur == pytest.approx(2.0)
-
-
-def test_a_restart_that_costs_more_than_the_pause_saves_keeps_it_running():
-    """Prices 1.0, 1.2 and 1.0: a pause saves 0.2 € and costs half an hour of restart, 0.5 €."""
+    # Prices 1.0, 1.2 and 1.0: a pause saves 0.2 € and costs half an hour of restart, 0.5 €.
     instance = one_gpu((4.0,), hourly(1.0, 1.2, 1.0, 9.0), hours=2.0)
     slow = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(1, 0.5 * HOUR)))
     assert run(slow).completion_s.tolist() == [2.0 * HOUR]
@@ -80,7 +69,7 @@ def test_prices_that_are_not_published_do_not_change_what_it_does():
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_without_a_series_it_is_the_policy_that_does_not_see_prices(seed: int):
+def test_without_a_series_it_is_the_policy_that_does_not_see_prices(seed):
     instance = random_instance(seed, jobs=15, span_s=500.0)
     ours, theirs = run(instance), run(instance, BLIND)
     assert ours.total_eur.hex() == theirs.total_eur.hex()

@@ -1,7 +1,5 @@
 """Time slicing by hand: jobs that need one GPU each, on nodes of one GPU."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +17,6 @@ CRITICAL = 1.0
 
 
 def job(seconds: float, at_s: float = 0.0, weight: float = 0.01, due_s: float = 1e6, **costs: float | None) -> Job:
-    """Make a job with its seconds on any GPU."""
     return Job(at_s, due_s, weight, 1.0, CERTAIN, 1.0, {ONE: seconds, OTHER: seconds}, **costs)
 
 
@@ -45,14 +42,11 @@ def test_twice_the_weight_is_twice_the_turns():
     assert held == [(i % 2, start, end) for i, (start, end) in enumerate(pairwise(ends))]
 
 
-def test_switches_are_paid():
+def test_switches_are_paid_and_a_quantum_that_does_not_earn_its_switch_is_not_used():
     """A works from 1 to 20 s, B from 21 to 40 s; A goes on at 42 s with 6 s to do, B at 50 s with 6 s."""
     costs = {"start_s": 1.0, "resume_s": 2.0}
     result = run(TimeSlice(quantum_s=20.0), job(25.0, **costs), job(25.0, **costs), restart_s=50.0)
     assert result.completion_s == pytest.approx([48.0, 56.0])
-
-
-def test_a_quantum_that_does_not_earn_its_switch_is_not_used():
     costs = {"start_s": 1.0, "resume_s": 2.1}
     jobs = job(25.0, **costs), job(25.0, **costs)
     assert run(TimeSlice(quantum_s=20.0), *jobs).completion_s == pytest.approx([26.0, 52.0])
@@ -66,12 +60,6 @@ def test_a_critical_job_takes_a_gpu_at_once_and_gives_it_back():
     assert result.completion_s == pytest.approx([110.5, 12.5])
 
 
-def test_critical_jobs_do_not_displace_one_another():
-    policy = TimeSlice(critical_eur_per_s=0.5)
-    result = run(policy, job(10.0, 0.0, CRITICAL), job(1.0, 2.0, CRITICAL, 3.5))
-    assert result.completion_s == pytest.approx([10.0, 11.0])
-
-
 @pytest.mark.parametrize(
     ("resumes", "weights", "victim"), [((3.0, 2.0), (0.01, 0.01), 1), ((3.0, 2.0), (0.01, 0.02), 0)]
 )
@@ -81,14 +69,14 @@ def test_the_job_that_loses_least_is_preempted(resumes, weights, victim):
     assert [result.switches[0] > 0, result.switches[1] > 0] == [victim == 0, victim == 1]
 
 
-def test_a_critical_job_takes_free_gpus_before_it_preempts_others():
+def test_a_critical_job_takes_free_gpus_first_and_none_of_a_critical_one_and_without_waiting_no_timer_is_set():
     result = run(TimeSlice(critical_eur_per_s=0.5), job(100.0), job(5.0, 7.0, CRITICAL, 14.5), nodes="WV")
     assert result.switches.sum() == 0
-
-
-def test_where_no_job_waits_no_timer_is_set():
     result = run(TimeSlice(quantum_s=1.0), job(100.0), job(100.0), nodes="VV")
     assert result.rounds <= 3
+    policy = TimeSlice(critical_eur_per_s=0.5)
+    result = run(policy, job(10.0, 0.0, CRITICAL), job(1.0, 2.0, CRITICAL, 3.5))
+    assert result.completion_s == pytest.approx([10.0, 11.0])
 
 
 def test_a_job_comes_back_to_the_node_where_it_was():
@@ -101,7 +89,7 @@ def test_a_job_comes_back_to_the_node_where_it_was():
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("switching", [False, True])
-def test_any_run_is_in_order(tmp_path, seed: int, switching: bool):
+def test_any_run_is_in_order(tmp_path, seed, switching):
     instance = random_instance(seed, jobs=20, nodes=4, span_s=500.0, kinds=True, restart_s=3.0)
     instance = with_switching(instance, seed) if switching else instance
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()

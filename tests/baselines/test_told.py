@@ -9,7 +9,7 @@ from gpusched_env.workload import load_track
 
 
 @pytest.mark.parametrize("track", ["lognormal", "restarts-600", "pairs"])
-def test_told_the_truth_it_costs_no_more(track: str):
+def test_told_the_truth_it_costs_no_more(track):
     scenario = load_track(track).scenario.replace({"jobs.count": 40})
     instances = [make_instance(scenario, seed) for seed in (20_000, 20_001)]
     before = sum(simulate(instance, StsX(), record=False).total_eur for instance in instances)

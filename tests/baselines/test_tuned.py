@@ -1,7 +1,5 @@
 """STS-X with constant controls, their file, and the search for good ones."""
 
-from __future__ import annotations
-
 import json
 
 import gymnasium
@@ -26,7 +24,7 @@ def test_without_constants_it_is_sts_x_to_the_last_bit():
 
 
 @pytest.mark.parametrize("scenario", ["tiny", "slack", "tenants"])
-def test_it_costs_what_the_same_action_costs_at_every_step_of_the_adaptation_environment(scenario: str):
+def test_it_costs_what_the_same_action_costs_at_every_step_of_the_adaptation_environment(scenario):
     settings = {"jobs.count": 30}
     instance = make_instance(load_scenario(scenario).replace(settings), 2)
     action = action_of(dict(SOME), [v.name for v in instance.gpu_types])
@@ -62,7 +60,7 @@ def test_what_is_written_loads_as_a_policy_and_its_content_is_its_version(tmp_pa
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"constants": 3}', '{"constants": {"patience": "much"}}'])
-def test_a_file_of_another_form_is_one_clear_error(tmp_path, text: str):
+def test_a_file_of_another_form_is_one_clear_error(tmp_path, text):
     path = tmp_path / "mine.json"
     path.write_text(text, encoding="utf-8")
     with refused("tuned", str(path), "gpusched tune"):
@@ -71,11 +69,15 @@ def test_a_file_of_another_form_is_one_clear_error(tmp_path, text: str):
         load_tuned(tmp_path / "none.json")
 
 
-def test_a_constant_out_of_range_is_named(tmp_path):
+def test_a_constant_and_a_number_of_the_search_out_of_range_are_named(tmp_path):
     path = tmp_path / "mine.json"
     save_tuned(path, {"patience": 1.5})
     with refused(f"{path}: patience", 1.5, "from -1 to 1"):
         load_tuned(path)
+    with refused("evaluations", -1):
+        search(lambda _: 1.0, 2, -1, 0)
+    with refused("seed", -1):
+        search(lambda _: 1.0, 2, 1, -1)
 
 
 def test_the_search_comes_near_the_minimum_and_asks_as_often_as_it_may():
@@ -93,10 +95,3 @@ def test_the_search_comes_near_the_minimum_and_asks_as_often_as_it_may():
     again, _ = search(cost, 3, 199, 1, first=cost(np.zeros(3)))
     assert np.array_equal(again, best)
     assert search(cost, 3, 1, 1)[1] == cost(np.zeros(3))
-
-
-def test_numbers_of_the_search_are_checked():
-    with refused("evaluations", -1):
-        search(lambda _: 1.0, 2, -1, 0)
-    with refused("seed", -1):
-        search(lambda _: 1.0, 2, 1, -1)

@@ -1,12 +1,15 @@
 """The prices of GPU types: a type that others need more costs more."""
 
 import numpy as np
+import pytest
 
 from gpusched_baselines import StsX
+from gpusched_baselines.sts_x.capacity_price import capacity_price
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.type_prices import FILLED, MOST, RECENT, _take_latest_prices, with_type_prices
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel, simulate
 from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernels import FREE_COLUMNS
 
 HOUR = 3600.0
@@ -106,23 +109,17 @@ def test_a_type_that_all_want_costs_as_much_more_as_the_next_best_for_those_who_
     assert 1.02 < factors[0] < 1.4
 
 
-def test_types_with_room_for_all_keep_their_prices():
+def test_types_with_room_for_all_or_for_one_job_keep_their_prices_and_prices_fade_in_overload():
     assert rates_after(cluster(mixed(4.0)), 24).tolist() == [1.0, 1.0]
-
-
-def test_one_job_has_no_price_for_itself():
     assert rates_after(cluster([job(0.0, 2.5, 2.9)]), 1).tolist() == [1.0, 1.0]
+    # The jobs come twelve times as fast: 24 h of work on both nodes in 4.2 h. Then tardiness decides, not the type.
+    assert 1.0 < rates_after(cluster(mixed(0.05)), 24)[0] < 1.02
 
 
 def test_no_type_costs_more_than_the_most():
     only = [job(0.01 * i, 1.0, 50.0) for i in range(RECENT + 5)]
     assert 1.0 < rates_after(cluster(only), RECENT + 5)[0] <= MOST
     assert 0.0 < FILLED <= 1.0
-
-
-def test_prices_of_types_fade_in_overload():
-    """The jobs come twelve times as fast: 24 h of work on both nodes in 4.2 h. Then tardiness decides, not the type."""
-    assert 1.0 < rates_after(cluster(mixed(0.05)), 24)[0] < 1.02
 
 
 def test_jobs_that_are_submitted_together_go_on_from_the_prices_before_them():
@@ -144,3 +141,63 @@ def test_those_who_need_a_type_less_leave_it():
     instances = [cluster(mixed(gap_h)) for gap_h in (0.55, 0.6, 0.65, 0.7, 0.8)]
     with_prices = sum(simulate(instance, StsX()).total_eur for instance in instances)
     assert with_prices < 0.98 * sum(simulate(instance, StsX(type_priced=False)).total_eur for instance in instances)
+
+
+def price(gpu_hours: float, value_eur_per_h: float, eur_per_kwh: float = 1.0) -> float:
+    """Return the price with one job that is due in four hours, and needs so many GPU-hours until then."""
+    gpu_type = GpuType("V", gpu_power_w=1000.0, node_base_power_w=2000.0, memory_gib=16.0, max_gpus_per_node=2)
+    job = Job(0.0, 4.0 * HOUR, 0.001, 1.0, CERTAIN, 1.0, {Configuration("V", 1): HOUR})
+    nodes = [Node("V", 2), Node("V", 2)]
+    state = State(Instance.from_jobs([gpu_type], nodes, [job], energy_price_eur_per_kwh=eur_per_kwh, pue=1.0))
+    state.advance()
+    values, needs = np.array([value_eur_per_h / HOUR]), np.array([gpu_hours * HOUR])
+    return capacity_price(state.board, np.array([0]), values, needs, 0.5 / HOUR)
+
+
+@pytest.mark.parametrize(
+    ("gpu_hours", "load", "expected"),
+    [
+        (4.0, 0.25, 2.0 * 0.25),
+        (8.0, 0.5, 2.0),
+        (12.0, 0.75, 2.0 * 2.25),
+        (16.0, 1.0, 2.0 * 4.0),
+        (32.0, 2.0, 2.0 * 4.0),
+    ],
+)
+def test_the_price_is_what_waiting_is_worth_over_power_times_the_square_of_how_full_the_cluster_is(
+    gpu_hours, load, expected
+):
+    """A value of 16 €/h is twice the power; a load of 0.5 is full, and beyond 1 it makes no difference."""
+    assert load == gpu_hours / 4.0 / 4
+    assert price(gpu_hours, 16.0) == pytest.approx(expected)
+
+
+def test_a_small_price_is_none_and_where_energy_is_free_a_gpu_counts_with_its_adapted_rate():
+    assert price(4.0, 0.32) == pytest.approx(0.01)
+    assert price(4.0, 0.31) == 0.0
+    assert price(32.0, 0.0) == 0.0
+    # Four GPUs at 0.5 €/h.
+    assert price(8.0, 16.0, eur_per_kwh=0.0) == pytest.approx(16.0 / 2.0)
+
+
+def late_jobs(count: int, nodes: int) -> Instance:
+    """Jobs that are late by hours and cost 100 €/h then; an epoch takes two hours on one GPU, 1.5 h on two."""
+    gpu_type = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=2)
+    seconds = {Configuration("V", 1): 2.0 * HOUR, Configuration("V", 2): 1.5 * HOUR}
+    jobs = [Job(0.0, HOUR, 100.0 / HOUR, 4.0, CERTAIN, 4.0, seconds) for _ in range(count)]
+    return Instance.from_jobs([gpu_type], [Node("V", 2)] * nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+@pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(2, 3, 2), (3, 3, 1), (3, 4, 2), (6, 3, 1)])
+def test_jobs_use_fewer_gpus_only_if_more_are_wanted_than_there_are(jobs, nodes, gpus):
+    """Two of three jobs could have two of six GPUs each, but then 85 % of them would not suffice for all of them."""
+    log = simulate(late_jobs(jobs, nodes), StsX()).log
+    assert log[log[:, at.LOG_START] == 0.0, at.LOG_CONFIG].tolist() == [gpus - 1] * jobs
+
+
+def test_the_price_without_clearing_leaves_gpus_idle():
+    """The two jobs fill two thirds of the six GPUs with what they want, and the price is many times the power."""
+    state = State(late_jobs(2, 3))
+    state.advance()
+    weights, needs = np.full(2, 100.0 / HOUR), np.full(2, 12.0 * HOUR)
+    assert capacity_price(state.board, np.arange(2), weights, needs, 0.0) > 50.0

@@ -1,7 +1,5 @@
 """One power limit for each application: by hand."""
 
-from __future__ import annotations
-
 import pytest
 
 from any_instance import AnyInstance
@@ -24,7 +22,7 @@ def one_job() -> Instance:
 
 
 @pytest.mark.parametrize(("eta", "config"), [(1.0, 2), (0.5, 1), (0.0, 0)])
-def test_energy_and_time_at_full_power_are_weighed(eta: float, config: int):
+def test_energy_and_time_at_full_power_are_weighed(eta, config):
     """Costs at η = 0.5, in kWh: (1 + 1) / 2; (0.88 + 1.1) / 2 = 0.99; (0.85 + 1.7) / 2."""
     result = simulate(one_job(), ZeusLimit(eta=eta))
     assert result.log[:, at.LOG_CONFIG].tolist() == [config]
@@ -40,7 +38,7 @@ def test_the_limit_stays_though_a_due_date_is_missed_and_eta_is_a_part():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_it_is_its_rule_without_limits_and_decides_alike_through_the_environment(seed: int):
+def test_it_is_its_rule_without_limits_and_decides_alike_through_the_environment(seed):
     plain = random_instance(seed)
     assert simulate(plain, ZeusLimit()).total_eur == simulate(plain, make_policy("edf-preemptive")).total_eur
     limited = with_power_limits(plain, seed)

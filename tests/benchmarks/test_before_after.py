@@ -11,10 +11,8 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import before_after, either_tree, trees
 from benchmarks.before_after import Case
-from benchmarks.busy import busy
 from benchmarks.child import REPOSITORY
 from benchmarks.figure import at_least
-from benchmarks.machine import usable_cores
 from benchmarks.table import render
 from refusals import refused
 
@@ -23,7 +21,7 @@ needs_git = pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="needs
 SMALL = {
     "rounds": ("fifo", "tiny", "jobs.count=4"),
     "steps": (),
-    "vector": ("1", "2", "3", "mean"),
+    "vector": ("2", "3", "mean"),
 }
 
 
@@ -82,7 +80,7 @@ def test_an_unknown_commit_is_one_clear_error(tmp_path, capsys):
 @pytest.mark.usefixtures("plain_python")
 def test_both_trees_are_measured_and_counted_in_one_run():
     case = Case("rounds of fifo: tiny", ("rounds", "fifo", "tiny"), at_least(0.0), pairs=1)
-    other = Case("noise", ("vector", "1", "2", "2", "median"), before=False, beside_busy=True, pairs=2)
+    other = Case("noise", ("vector", "2", "2", "median"), before=False, pairs=2)
     figures = {figure.name: figure for figure in before_after.measure("HEAD", (case, other), 1, 1, 1)}
     assert {name: len(figures[name].values) for name in ("cold start", "warm start", case.name, other.name)} == {
         "cold start": 1,
@@ -105,10 +103,3 @@ def test_a_process_measures_the_sources_of_its_tree(tmp_path):
     with pytest.raises(RuntimeError, match="the measurement failed: steps in"):
         worker.wait()
     worker.close()
-
-
-def test_busy_processes_end_with_the_block():
-    with busy() as processes:
-        assert len(processes) == usable_cores()
-        assert all(process.poll() is None for process in processes)
-    assert all(process.returncode is not None for process in processes)

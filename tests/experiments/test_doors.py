@@ -1,18 +1,26 @@
 """One instance has one run through every door: with each optional mechanism on, and with it off."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 from commands import succeeds
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, load_scenario, make_instance, rollout, simulate
+from gpusched_env import (
+    GpuClusterEnv,
+    GpuClusterVectorEnv,
+    Instance,
+    Result,
+    Scenario,
+    load_scenario,
+    make_instance,
+    rollout,
+    simulate,
+)
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.formats import read_run, save_instance
 from gpusched_env.model import EpochDistribution
@@ -23,20 +31,15 @@ from gpusched_experiments import compare
 from gpusched_operations.forecast import ForecastSettings, forecast
 from gpusched_operations.live.asking import decider_of
 from gpusched_operations.live.job_rules import JobRules
-from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.rules_file import ORIGIN_S
 from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_operations.live.slurm_state import read_cluster
 from gpusched_operations.live.snapshot import take_snapshot
 from gpusched_operations.service.client import ServicePolicy
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 from refusals import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env import Instance, Result, Scenario
 
 SMALL = {"jobs.count": 14, "cluster.nodes": 3, "arrivals.rate": 10.0, "due_dates.slack": 0.3}
 QUOTAS = [{"name": name, "share": 1, "cells": {"V100": [4], "A100": [4], "T4": [2]}} for name in ("one", "two")]
@@ -101,13 +104,13 @@ def assert_same_cost(one: Any, other: Any) -> None:
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
-def test_every_mechanism_of_this_page_matters(name: str):
+def test_every_mechanism_of_this_page_matters(name):
     on, off = (run_of(instance_of(name, each)) for each in (True, False))
     assert on.total_eur != off.total_eur
 
 
 @each_mechanism
-def test_the_environment(name: str, on: bool):
+def test_the_environment(name, on):
     """With EDF, which decides job by job in both: STS gives what is left of shared GPUs away at the end of a round."""
     instance, policy = instance_of(name, on), make_any_policy("edf")
     settings = {key: value for key, value in asdict(asking_of(policy)).items() if key != "idle_review_s"}
@@ -119,7 +122,7 @@ def test_the_environment(name: str, on: bool):
 
 
 @each_mechanism
-def test_the_vector_environment(name: str, on: bool):
+def test_the_vector_environment(name, on):
     """Both environments with the same random actions: rewards, observations and costs to the last bit."""
     instance, rng = instance_of(name, on), np.random.default_rng(5)
     one, many = GpuClusterEnv(instance=instance), GpuClusterVectorEnv(2, instance=instance)
@@ -141,7 +144,7 @@ def test_the_vector_environment(name: str, on: bool):
 
 
 @each_mechanism
-def test_simulate_of_a_saved_instance(name: str, on: bool, tmp_path: Path):
+def test_simulate_of_a_saved_instance(name, on, tmp_path):
     instance, path = instance_of(name, on), tmp_path / "instance.json"
     save_instance(instance, path)
     succeeds("simulate", "--instance", path, "--policy", POLICY, "--seed", "3", "--out", tmp_path / "run")
@@ -151,13 +154,13 @@ def test_simulate_of_a_saved_instance(name: str, on: bool, tmp_path: Path):
 
 
 @each_mechanism
-def test_compare(name: str, on: bool):
+def test_compare(name, on):
     (run,) = compare([POLICY], scenario_of(name, on), seeds=[3])
     assert_same_cost(run, run_of(instance_of(name, on)))
 
 
 @each_mechanism
-def test_serve(name: str, on: bool):
+def test_serve(name, on):
     instance = instance_of(name, on)
     field = NOT_IN_REQUESTS.get((name, on))
     with nullcontext() if field is None else refused(field):
@@ -166,7 +169,7 @@ def test_serve(name: str, on: bool):
 
 
 @each_mechanism
-def test_a_forecast_of_what_is_certain(name: str, on: bool):
+def test_a_forecast_of_what_is_certain(name, on):
     """Jobs that are all there, and need all their epochs, cost what is forecast."""
     plain = instance_of(name, on)
     jobs, policy = plain.jobs, make_any_policy(POLICY)
@@ -190,10 +193,7 @@ def test_a_forecast_of_what_is_certain(name: str, on: bool):
 
 HOUR = 3600.0
 NOW_S = MadeUpSlurm().now_s
-CHEAP_LATER = {
-    "start_s": [0.0, NOW_S - ORIGIN_S + HOUR],
-    "eur_per_kwh": [2.0, 0.02],
-}
+CHEAP_LATER = {"start_s": [0.0, NOW_S - ORIGIN_S + HOUR], "eur_per_kwh": [2.0, 0.02]}
 LIVE_MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {},
     "prices": {"prices": {"series": CHEAP_LATER}},
@@ -232,11 +232,11 @@ def starts_of(answer: dict[str, Any]) -> dict[str, tuple[str, list[str]]]:
 
 @pytest.mark.parametrize("policy", ["edf", "sts", "sts-x", "sts-priced"])
 @pytest.mark.parametrize("name", LIVE_MECHANISMS)
-def test_snapshot_and_the_decision_of_drive(name: str, policy: str, tmp_path: Path):
+def test_snapshot_and_the_decision_of_drive(name, policy, tmp_path):
     """What is started now is the same in a run of what is left, by the service, in a snapshot, and by `drive`."""
     rules, decider = JobRules.of(LIVE_MECHANISMS[name]), decider_of(policy, b"a key of the doors")
     slurm = made_up("Priority")
-    cluster = read_cluster(SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause), slurm.clock()).cluster
+    cluster = read_cluster(SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause), slurm.clock())
     snapshot = take_snapshot(cluster, rules, [policy], decider)
     expected = first_starts(
         snapshot.instance, [node["name"] for node in snapshot.request.fields["cluster"]["nodes"]], policy
@@ -253,7 +253,7 @@ def test_snapshot_and_the_decision_of_drive(name: str, policy: str, tmp_path: Pa
     }
 
 
-def test_prices_by_period_change_the_decision_of_drive(tmp_path: Path):
+def test_prices_by_period_change_the_decision_of_drive(tmp_path):
     """STS-X starts fewer jobs now where energy is cheap in an hour."""
     started = []
     for name in ("none", "prices"):

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     instance = helped_instance(3)
     assert loaded_again(instance, tmp_path) == instance
-    assert loaded_again(instance, tmp_path) != replace(instance, synchronisation=None)
+    assert loaded_again(instance, tmp_path) != replace(instance, mechanisms=())
 
 
 def test_every_kind_of_network_is_saved_and_what_is_default_is_not(tmp_path: Path) -> None:
@@ -31,7 +31,7 @@ def test_every_kind_of_network_is_saved_and_what_is_default_is_not(tmp_path: Pat
 
 
 def test_an_instance_without_it_has_no_such_field(tmp_path: Path) -> None:
-    save_instance(replace(helped_instance(3), synchronisation=None), tmp_path / "i.json")
+    save_instance(replace(helped_instance(3), mechanisms=()), tmp_path / "i.json")
     assert "synchronisation" not in json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
 
 

@@ -1,7 +1,5 @@
 """CleanRL's single files with `--env-id` alone. They are no package: a checkout of its repository has to be there."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess
@@ -11,10 +9,7 @@ from pathlib import Path
 import pytest
 
 HOW = "a checkout of vwxyzjn/cleanrl, tyro and tensorboard; CLEANRL=its folder in the environment"
-SHORT = {
-    "ppo": ("--num-envs", "2", "--num-steps", "64"),
-    "dqn": ("--learning-starts", "100", "--buffer-size", "1000"),
-}
+SHORT = {"ppo": ("--num-envs", "2", "--num-steps", "64"), "dqn": ("--learning-starts", "100", "--buffer-size", "1000")}
 
 
 @pytest.fixture

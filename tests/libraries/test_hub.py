@@ -1,16 +1,15 @@
 """Agents of the Hugging Face hub: with a stand-in for the download, and with a server of this machine as the hub."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -20,10 +19,6 @@ from gpusched_agents.files import hub
 from gpusched_agents.files.storage import AGENT_FILES, find_agent, load_agent, save_agent
 from gpusched_env.errors import MissingExtraError
 from refusals import refused
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 PACKAGE = pytest.importorskip("huggingface_hub", reason='pip install "gpusched-env[hub]"')
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -158,7 +153,7 @@ def answers(endpoint: str, home: Path, *texts: str, **more: str) -> list[list[st
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def test_a_server_in_place_of_the_hub_gives_an_agent_that_is_then_there_without_it(tmp_path: Path):
+def test_a_server_in_place_of_the_hub_gives_an_agent_that_is_then_there_without_it(tmp_path):
     save_agent(tmp_path / "agent", description(name="far"), weights())
     files = {file: (tmp_path / "agent" / file).read_bytes() for file in AGENT_FILES}
     held = {**{f"small/{file}": content for file, content in files.items()}, "half/agent.json": files["agent.json"]}

@@ -1,7 +1,5 @@
 """MO-Gymnasium's own `make` and wrappers on an environment with vector rewards."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

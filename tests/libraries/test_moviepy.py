@@ -1,9 +1,5 @@
 """Videos, which moviepy encodes: of frames, and by Gymnasium's `RecordVideo`."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import gymnasium
 import numpy as np
 import pytest
@@ -12,20 +8,17 @@ from gymnasium.wrappers import RecordVideo
 from gpusched_env import ENVIRONMENT_ID
 from gpusched_env.rendering.frames import write_animation
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytest.importorskip("moviepy", reason='pip install "gpusched-env[video]"')
 pytestmark = pytest.mark.filterwarnings("ignore")  # moviepy's own
 
 
-def test_a_video_is_written(tmp_path: Path):
+def test_a_video_is_written(tmp_path):
     frames = (np.full((40, 60, 3), 60 * shade, np.uint8) for shade in range(4))
     write_animation(str(tmp_path / "run.mp4"), frames, 8.0)
     assert (tmp_path / "run.mp4").stat().st_size > 1000
 
 
-def test_record_video_works(tmp_path: Path):
+def test_record_video_works(tmp_path):
     env = gymnasium.make(ENVIRONMENT_ID, scenario="tiny", render_mode="rgb_array", preemption=False)
     env = RecordVideo(env, str(tmp_path / "videos"), video_length=8)
     env.reset(seed=0)

@@ -1,7 +1,5 @@
 """RL Zoo: our hyperparameters are ones that it takes, and its own program trains by them."""
 
-from __future__ import annotations
-
 import csv
 import inspect
 import json

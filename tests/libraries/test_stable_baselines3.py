@@ -1,7 +1,5 @@
 """Stable-Baselines3 and sb3-contrib train on the ids of tracks, by their names alone."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest
@@ -33,7 +31,6 @@ ON_ADAPTATION = {
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Let the small networks not wait for threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

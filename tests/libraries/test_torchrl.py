@@ -1,7 +1,5 @@
 """TorchRL's `GymEnv` on the ids of tracks."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

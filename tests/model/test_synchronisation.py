@@ -98,7 +98,7 @@ def test_an_instance_says_how_fast_jobs_can_be():
     np.testing.assert_array_equal(fastest[:, ~several], planned[:, ~several])
     assert np.all(fastest <= planned)
     assert np.any(fastest[:, several] < planned[:, several])
-    without = replace(instance, synchronisation=None)
+    without = replace(instance, mechanisms=())
     assert without.fastest_seconds_per_epoch is without.jobs.seconds_per_epoch
 
 
@@ -128,7 +128,7 @@ def test_a_wrong_value_is_named(values, field):
 def test_tables_must_be_those_of_the_instance():
     instance = helped_instance(0)
     with refused("synchronisation.compute_s", (1, 1)):
-        replace(instance, synchronisation=Synchronisation([[1.0]], [[1.0]]))
+        instance.with_mechanisms(Synchronisation([[1.0]], [[1.0]]))
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda value: pickle.loads(pickle.dumps(value))])  # noqa: S301

@@ -1,14 +1,20 @@
 """The further features for shared clusters: what they say, and that they change nothing else, in both environments."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv
+from gpusched_env import (
+    ENVIRONMENT_ID,
+    GpuClusterEnv,
+    GpuClusterVectorEnv,
+    Scenario,
+    Synchronisation,
+    load_scenario,
+)
 from gpusched_env.observation import CO_RUNNER_FEATURES, OPTION_FEATURES
 from gpusched_env.simulator import layout as at
 from helpers import helped_instance
@@ -28,7 +34,7 @@ def shared_instance(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
+def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed):
     instance = shared_instance(seed)
     plain, wide = GpuClusterEnv(instance=instance), GpuClusterEnv(instance=instance, shared_features=True)
     (seen, info), (more, _) = plain.reset(seed=0), wide.reset(seed=0)
@@ -54,8 +60,8 @@ def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
 
 def test_on_several_nodes_the_speed_says_what_the_network_gives_now():
     instance = helped_instance(1, jobs=15, span_s=200.0)
-    own = replace(instance.synchronisation, core_nodes=4.0, cpu_machines=2)
-    instance, types = replace(instance, synchronisation=own), instance.type_of_configuration.tolist()
+    own = replace(instance.of(Synchronisation), core_nodes=4.0, cpu_machines=2)
+    instance, types = instance.with_mechanisms(own), instance.type_of_configuration.tolist()
     least = own.least_slowdowns(instance.configurations, types, len(instance.nodes))
     env = GpuClusterEnv(instance=instance, shared_features=True)
     seen, info = env.reset(seed=0)
@@ -96,3 +102,48 @@ def test_they_are_asked_for_by_gym_make_and_are_true_or_false():
     assert env.observation_space["options"].shape[0] % WIDE == 0
     with refused("shared_features", 1):
         GpuClusterEnv("tiny", shared_features=1)
+
+
+def scenario() -> Scenario:
+    settings = {
+        "cluster.gpu_types": ("T4",),
+        "cluster.nodes": 3,
+        "jobs.gpu_counts": (1, 2),
+        "jobs.node_counts": (1, 2),
+        "sharing.fractions": (0.5, 0.25),
+    }
+    return load_scenario("tiny").replace(settings)
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+def test_observations_stay_in_their_space_whatever_is_shared_and_taken(preemption):
+    kinds = {"cluster.nodes": 6, "jobs.count": 25, "jobs.node_counts": (1, 2)}
+    shares = {"sharing.fractions": (0.5, 0.25), "due_dates.slack": 0.1}
+    env = GpuClusterEnv(load_scenario("tiny").replace(kinds | shares), preemption=preemption)
+    chosen = set()
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        observation, info = env.reset(seed=seed)
+        over = False
+        while not over:
+            assert env.observation_space.contains(observation)
+            action = any_action(env, info["action_mask"], rng)
+            if info["action_mask"][action]:
+                chosen.add(env.configurations[action - 1].kind if action > 0 else "wait")
+            observation, _, over, _, info = env.step(action)
+        assert env.observation_space.contains(observation)
+    assert chosen == {"wait", "single-node", "shared", "multi-node"}
+
+
+def any_action(env: GpuClusterEnv, mask: np.ndarray, rng: np.random.Generator) -> int:
+    """Choose a kind and then one of its configurations; one time in four any action, allowed or not."""
+    by_kind: dict[str, list[int]] = {}
+    for action in np.flatnonzero(mask).tolist():
+        by_kind.setdefault(env.configurations[action - 1].kind if action > 0 else "wait", []).append(action)
+    if rng.random() < 0.25:
+        return int(rng.integers(len(mask)))
+    return int(rng.choice(by_kind[rng.choice(sorted(by_kind))]))
+
+
+def test_the_checker_of_gymnasium_finds_nothing():
+    check_env(GpuClusterEnv(scenario(), render_mode="ansi"), skip_render_check=True)

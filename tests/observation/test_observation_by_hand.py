@@ -184,7 +184,6 @@ class Facts:
         return over_s * self.fact("tardiness_weight_eur_per_s", job) if over_s > 0.0 else over_s
 
     def of(self, job: int) -> Facts:
-        """Return the facts with another current job."""
         other = copy.copy(self)
         other.job = job
         return other
@@ -212,7 +211,6 @@ class Facts:
         return area(self.distribution(), fraction) / alive * largest if alive > 0.0 else self.left(self.job)
 
     def nodes_of(self, gpu_type: str) -> list[tuple[int, int]]:
-        """List (GPUs, free GPUs) of the nodes of a type."""
         pairs = zip(self.instance.nodes, self.free, strict=True)
         return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
 
@@ -353,7 +351,6 @@ def queue_by_hand(facts: Facts) -> dict[str, float]:
 
 
 def jobs_by_hand(facts: Facts) -> list[dict[str, float]]:
-    """Compute the rows of the other jobs with the most pressure."""
     others = sorted((j for j in facts.active if j != facts.job), key=lambda j: (-facts.pressure(j), j))
     rows = []
     for j in others[:ROWS]:

@@ -23,8 +23,8 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.parsing import unpack
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import load_scenario, read_trace
-from gpusched_env.workload.tables.hourly_prices import read_prices
 from gpusched_env.workload.tables.own_applications import read_applications
+from gpusched_env.workload.tables.price_file import read_prices
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from gpusched_operations.html_report import folder_report, report_html
@@ -32,7 +32,6 @@ from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal
 from gpusched_operations.live.kubernetes_objects import objects_of
 from gpusched_operations.live.kubernetes_state import kai_cluster, kueue_cluster
-from gpusched_operations.live.slurm_requests import requests_of
 from gpusched_operations.live.slurm_state import cluster_of
 from gpusched_operations.live.watch_report import about_the_journal, drifts, scenario_of, trace_csv
 from gpusched_operations.live.watching import ClusterWatch, watch_on
@@ -96,7 +95,7 @@ def philly() -> list[dict[str, Any]]:
 
 READERS: dict[str, Callable[[Path, str], object]] = {
     "journal": read_journal,
-    "squeue": lambda _, text: (cluster_of(text, NODES, T), requests_of(text)),
+    "squeue": lambda _, text: cluster_of(text, NODES, T),
     "nodes": lambda _, text: cluster_of('{"jobs": []}', text, T),
     "kueue": lambda _, text: kueue_cluster(objects_of(text, "--kueue"), T),
     "kai": lambda _, text: kai_cluster(text.encode(), T),

@@ -1,7 +1,5 @@
 """Calls in several processes: what they raise, what becomes of them when nobody wants the rest, and their end."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -73,7 +71,7 @@ def runs(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
-def test_a_worker_ends_when_its_parent_is_killed(tmp_path: Path):
+def test_a_worker_ends_when_its_parent_is_killed(tmp_path):
     program = tmp_path / "parent.py"
     program.write_text(PROGRAM, encoding="utf-8")
     parent = subprocess.run([sys.executable, str(program)], stdout=subprocess.PIPE, text=True, check=False)

@@ -1,15 +1,13 @@
 """Many connections: those without a request make room, those with one are refused beyond the limit, health answers."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
 import socket
 import stat
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -18,13 +16,9 @@ from gpusched_operations.service.client import ServiceError, post
 from gpusched_operations.service.fields import RequestLimits
 from gpusched_operations.service.listening import address_of, bound_to_path
 from gpusched_operations.service.pool import Reply
+from gpusched_operations.service.server import _Server
 from refusals import refused
 from waiting import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_operations.service.server import _Server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 from gpusched_operations.service.server import _is_open
@@ -62,7 +56,6 @@ def opened(stack: ExitStack, place: str, first: bytes, many: int) -> list[socket
 
 
 def is_ended(connection: socket.socket) -> bool:
-    """Wait for its end, for up to five minutes."""
     try:
         return connection.recv(1) == b""
     except ConnectionError:
@@ -72,9 +65,7 @@ def is_ended(connection: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("first", [b"", HEADER], ids=["nothing", "an unfinished header"])
-def test_connections_without_a_request_beyond_the_limit_are_ended_the_oldest_first(
-    served: tuple[str, _Server], first: bytes
-):
+def test_connections_without_a_request_beyond_the_limit_are_ended_the_oldest_first(served, first):
     place, server = served
     with ExitStack() as stack:
         old = opened(stack, place, first, MOST)
@@ -84,7 +75,7 @@ def test_connections_without_a_request_beyond_the_limit_are_ended_the_oldest_fir
         assert ask(place, "POST", "/v1/decide") == (200, b"{}")  # nobody is kept out
 
 
-def test_requests_beyond_the_limit_are_refused_and_health_and_figures_still_answer(served: tuple[str, _Server]):
+def test_requests_beyond_the_limit_are_refused_and_health_and_figures_still_answer(served):
     place, server = served
     with ExitStack() as stack:
         opened(stack, place, UNFINISHED_BODY, MOST)
@@ -107,7 +98,7 @@ unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system ha
 
 
 @unix
-def test_a_unix_socket_is_for_owner_and_group_and_is_asked_like_a_port(path: Path):
+def test_a_unix_socket_is_for_owner_and_group_and_is_asked_like_a_port(path):
     bound = bound_to_path(path)
     assert stat.S_IMODE(path.stat().st_mode) == 0o660
     assert address_of(bound) == f"unix:{path}"
@@ -123,7 +114,7 @@ def test_a_unix_socket_is_for_owner_and_group_and_is_asked_like_a_port(path: Pat
 KEY, OTHER_KEY = "a1b2c3d4e5f60718", "0f1e2d3c4b5a6978"
 
 
-def test_clients_send_the_key_of_their_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+def test_clients_send_the_key_of_their_environment(monkeypatch, tmp_path):
     file = tmp_path / "keys"
     file.write_text(f"# two, until the old one is out of use\nnew {OTHER_KEY}\n", encoding="utf-8")
     keys = ApiKeys.load(file, {API_KEY: KEY})

@@ -1,7 +1,5 @@
 """The command of the container serves, and its health check sees that."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """What is given to operators is read by the programs that it is for."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
@@ -16,7 +14,7 @@ PROGRAM = "/opt/gpusched/bin/gpusched"
 
 
 @pytest.mark.skipif(SYSTEMD is None, reason="needs systemd-analyze")
-def test_systemd_takes_the_units(tmp_path: Path):
+def test_systemd_takes_the_units(tmp_path):
     for unit in UNITS:
         text = unit.read_text(encoding="utf-8").replace(PROGRAM, "/bin/true")
         (tmp_path / unit.name).write_text(text, encoding="utf-8")

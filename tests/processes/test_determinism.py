@@ -1,7 +1,5 @@
 """A run is a pure function of (instance, policy, seed), compiled or not, in any process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json
@@ -38,7 +36,7 @@ for _ in range(60):
     if over:
         break
 out["env"] = sums
-many = GpuClusterVectorEnv(3, "tiny", threads=2)
+many = GpuClusterVectorEnv(3, "tiny")
 infos, out["vector"] = many.reset(seed=0)[1], []
 for _ in range(15):
     last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)
@@ -61,7 +59,7 @@ def in_a_fresh_process(**environment: str) -> dict[str, list[object]]:
     return json.loads(done.stdout)
 
 
-def test_a_fresh_process_gives_the_same_runs_and_so_does_python_without_compiling(monkeypatch: pytest.MonkeyPatch):
+def test_a_fresh_process_gives_the_same_runs_and_so_does_python_without_compiling(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["", str(Path(__file__).parents[1] / "support")])
     monkeypatch.setattr(sys, "path", [*sys.path])
     with contextlib.redirect_stdout(io.StringIO()) as printed:

@@ -1,7 +1,5 @@
 """Processes of a driver: one that is stuck is ended, and a command that outlives it keeps its lock."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a fresh interpreter has imported: commands of operators and light uses load no more than they need."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
@@ -44,13 +42,13 @@ def test_what_undoes_a_drive_imports_no_compiled_function():
     assert printed(text + COMPILED, json.dumps({"jobs": [job]}), NODE) == "A100\n[]\n"
 
 
-def test_nor_does_the_command(tmp_path: Path):
+def test_nor_does_the_command(tmp_path):
     DriveState("gpu").save(tmp_path)
     told = printed(RUN + COMPILED, "slurm", "release", "--partition", "gpu", "--state", str(tmp_path))
     assert told == f"state: {tmp_path}\nreleased 0 jobs\n[]\n"
 
 
-def test_a_report_of_progress_imports_little(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_report_of_progress_imports_little(tmp_path, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_SUBMIT_DIR", str(tmp_path))
     monkeypatch.delenv(progress.VARIABLE, raising=False)
@@ -106,7 +104,7 @@ except rendering.MissingExtraError as error:
     "modules",
     ["gpusched_agents", "gpusched_agents.policy, gpusched_agents.files.storage", "gpusched_experiments.cli.app"],
 )
-def test_agents_and_commands_are_imported_without_torch(modules: str):
+def test_agents_and_commands_are_imported_without_torch(modules):
     assert printed(f"import sys, {modules}" + loaded("torch", "stable_baselines3", "sb3_contrib")) == "[]\n"
 
 
@@ -130,7 +128,7 @@ except MissingExtraError as error:
 """
 
 
-def test_agents_are_trained_and_decide_without_torch_and_other_algorithms_name_the_missing_package(tmp_path: Path):
+def test_agents_are_trained_and_decide_without_torch_and_other_algorithms_name_the_missing_package(tmp_path):
     support = Path(__file__).parents[1] / "support"
     cost, error = printed(WITHOUT_TORCH, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")).splitlines()
     policy = make_any_policy(f"agent:{tmp_path / 'es' / 'agent'}")

@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM end a command with their own exit codes and one line, whatever it is at."""
 
-from __future__ import annotations
-
 import os
 import re
 import select
@@ -157,7 +155,7 @@ finally:
 
 
 @pytest.mark.parametrize("what", STOPPED)
-def test_a_command_that_is_stopped_ends_with_its_own_code_and_one_line(what: str):
+def test_a_command_that_is_stopped_ends_with_its_own_code_and_one_line(what):
     code, words, body = STOPPED[what]
     assert run(body) == (code, f"error: {words}\n")
 
@@ -187,7 +185,6 @@ def imports(process: subprocess.Popen[str], _folder: Path) -> bool:
 
 
 def runs(_process: subprocess.Popen[str], folder: Path) -> bool:
-    """Return whether its workers have finished a run."""
     return (folder / "r" / "cells.csv").exists()
 
 

@@ -1,17 +1,12 @@
 """Compiled kernels are kept on disk: they must not outlive a change of what they were compiled from."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numba
 import pytest
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
 PRINT = "from tiny.area import area; print(area(2.0), len(area.stats.cache_hits))"

@@ -1,18 +1,16 @@
 """Trainings in processes: one that is killed goes on where it was; workers give what one process gives."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
 
 from adapted import NETWORK, randomised, spec_of
 from control_runs import BASE, ENVS, curve, outcome, same
@@ -26,9 +24,6 @@ from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_agents.training.workloads import RANDOMISED, TrainingPlace
 from instances import random_instance
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 PROGRAM = """
 import sys
 from gpusched_agents.training.algorithm_config import *
@@ -39,7 +34,7 @@ ControlTraining(config, sys.argv[1], on_progress=lambda *report: print(*report, 
 """
 
 
-def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(tmp_path: Path):
+def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(tmp_path):
     """Killed (SIGKILL) three times, shortly after its n-th report."""
     folder, rng = tmp_path / "run", np.random.default_rng()
     command = [sys.executable, "-c", PROGRAM, str(folder), repr(BASE)]

@@ -1,7 +1,5 @@
 """A made-up training does its epochs at the pace of its GPUs, continues from its checkpoint, and tells what it did."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex
@@ -19,7 +17,6 @@ from waiting import eventually
 def started(
     folder: Path, training: MadeUpTraining, restarts: int = 0, gpus: str = "0,1", job: str = "7"
 ) -> subprocess.Popen[bytes]:
-    """Start a training as Slurm would."""
     path = training.save(folder / "training.json")
     variables = {
         "SLURM_JOB_ID": job,
@@ -33,11 +30,10 @@ def started(
 
 
 def kinds(folder: Path) -> list[str]:
-    """Return the kinds of all events."""
     return [event.kind for event in run_events(folder)]
 
 
-def test_does_its_epochs_and_reports_the_last_one(tmp_path: Path) -> None:
+def test_does_its_epochs_and_reports_the_last_one(tmp_path):
     run = started(tmp_path, MadeUpTraining(str(tmp_path), 2.5, {"v100x2": 0.2}))
     assert run.wait(300.0) == 0
     start, ready, end = run_events(tmp_path)
@@ -49,7 +45,7 @@ def test_does_its_epochs_and_reports_the_last_one(tmp_path: Path) -> None:
     assert (report["epochs"], report["restarts"]) == (2.5, 0)
 
 
-def test_what_is_done_at_sigterm_is_kept_and_the_next_run_continues(tmp_path: Path) -> None:
+def test_what_is_done_at_sigterm_is_kept_and_the_next_run_continues(tmp_path):
     training = MadeUpTraining(str(tmp_path), 3.0, {"v100x2": 1000.0, "v100x1": 0.05}, restart_s=0.2)
     run = started(tmp_path, training)
     eventually(lambda: "ready" in kinds(tmp_path))
@@ -66,7 +62,7 @@ def test_what_is_done_at_sigterm_is_kept_and_the_next_run_continues(tmp_path: Pa
     assert (end.configuration, end.epochs, end.restarts, end.gpus) == ("v100x1", 3.0, 1, (3,))
 
 
-def test_two_runs_of_one_job_at_once_are_told(tmp_path: Path) -> None:
+def test_two_runs_of_one_job_at_once_are_told(tmp_path):
     first = started(tmp_path, MadeUpTraining(str(tmp_path), 1.0, {"v100x2": 1000.0}))
     eventually(lambda: "ready" in kinds(tmp_path))
     other = started(tmp_path, MadeUpTraining(str(tmp_path), 0.1, {"v100x2": 0.1}), job="8")
@@ -80,7 +76,7 @@ def test_two_runs_of_one_job_at_once_are_told(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("reports", [True, False])
-def test_fails_when_it_is_to_and_may_be_silent(tmp_path: Path, reports: bool) -> None:
+def test_fails_when_it_is_to_and_may_be_silent(tmp_path, reports):
     training = MadeUpTraining(str(tmp_path), 9.0, {"v100x2": 0.05}, fails_at=2.0, reports=reports)
     assert started(tmp_path, training).wait(300.0) == FAILED
     assert run_events(tmp_path)[-1][1] == "failed"
@@ -88,6 +84,6 @@ def test_fails_when_it_is_to_and_may_be_silent(tmp_path: Path, reports: bool) ->
     assert (tmp_path / "7.json").exists() == reports
 
 
-def test_a_line_that_is_not_all_written_is_left_out(tmp_path: Path) -> None:
+def test_a_line_that_is_not_all_written_is_left_out(tmp_path):
     (tmp_path / "7.log").write_text(f'["7", "start", {time.time()}, 0, "v100-1", "v100x1", [0], 0.0]\n["7", "re')
     assert [event.kind for event in run_events(tmp_path)] == ["start"]

@@ -1,7 +1,5 @@
 """Arrays with names in other processes: kernels are found on the disk, and Python computes what they do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

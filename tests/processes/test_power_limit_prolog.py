@@ -1,7 +1,5 @@
 """The prolog that sets power limits, with a made-up nvidia-smi and squeue."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path
@@ -39,10 +37,7 @@ def test_the_limit_of_the_comment_is_set_but_none_below_the_least(tmp_path, comm
     assert asked == ([] if watts is None else [f"-i 0 -pl {watts}", f"-i 3 -pl {watts}"])
 
 
-def test_the_epilog_takes_it_back(tmp_path):
+def test_the_epilog_takes_it_back_and_jobs_without_gpus_are_left_alone(tmp_path):
     asked = limits(tmp_path, "gpusched-power=0.7", SLURM_JOB_GPUS="1", SLURM_SCRIPT_CONTEXT="epilog_slurmd")
     assert asked == ["-i 1 -pl 300"]
-
-
-def test_jobs_without_gpus_are_left_alone(tmp_path):
     assert limits(tmp_path, "gpusched-power=0.7", SLURM_SCRIPT_CONTEXT="prolog_slurmd") == []

@@ -1,7 +1,5 @@
 """Reports of jobs over HTTP, and of a job that has nothing but the module."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess
@@ -18,7 +16,6 @@ from waiting import eventually
 
 @pytest.fixture
 def job(monkeypatch, tmp_path):
-    """Be in a job."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
     monkeypatch.setenv("SLURM_SUBMIT_DIR", str(tmp_path))

@@ -1,7 +1,5 @@
 """The command over real HTTP: eight clients at once get the schedules of simulate, and Ctrl-C ends it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os
@@ -12,11 +10,11 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -25,13 +23,9 @@ from gpusched_env import Result, simulate
 from gpusched_operations.service.client import ServiceError, ServicePolicy, post
 from gpusched_operations.service.fields import RequestLimits
 from gpusched_operations.service.pool import Reply
+from gpusched_operations.service.server import _Server
 from instances import random_instance
 from waiting import eventually
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_operations.service.server import _Server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 from serving import serving
@@ -49,7 +43,6 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Return where it is."""
         found = re.search(r"http://127\.0\.0\.1:\d+", self.line)
         assert found, self.line
         return found[0]
@@ -75,7 +68,7 @@ def same(one: Result, other: Result) -> bool:
     )  # fmt: skip
 
 
-def test_eight_clients_at_once_get_the_schedules_of_simulate(service: Service):
+def test_eight_clients_at_once_get_the_schedules_of_simulate(service):
     def run(client: int) -> bool:
         instance = random_instance(client, jobs=6, span_s=800.0, restart_s=10.0, kinds=client % 2 == 0)
         name = NAMES[client % len(NAMES)]
@@ -86,7 +79,7 @@ def test_eight_clients_at_once_get_the_schedules_of_simulate(service: Service):
         assert list(clients.map(run, range(8))) == [True] * 8
 
 
-def test_a_refusal_reaches_the_client_with_what_the_service_said(service: Service):
+def test_a_refusal_reaches_the_client_with_what_the_service_said(service):
     instance = random_instance(0)
     with pytest.raises(
         ServiceError, match=r"the service answered 422: .*policy.*one of edf, edf-preemptive, sts-x, atc"
@@ -94,7 +87,7 @@ def test_a_refusal_reaches_the_client_with_what_the_service_said(service: Servic
         simulate(instance, ServicePolicy(service.url, "greedy", instance))
 
 
-def test_the_example_drives_a_cluster_through_the_service(service: Service, capsys, monkeypatch):
+def test_the_example_drives_a_cluster_through_the_service(service, capsys, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["ask_the_service.py", "--url", service.url])
     runpy.run_path(str(ROOT / "examples" / "ask_the_service.py"), run_name="__main__")
     printed = capsys.readouterr().out.splitlines()
@@ -102,7 +95,7 @@ def test_the_example_drives_a_cluster_through_the_service(service: Service, caps
     assert [line.endswith("as without the service: True") for line in printed[-2:]] == [True, True]
 
 
-def test_the_request_of_the_page_is_answered(service: Service):
+def test_the_request_of_the_page_is_answered(service):
     page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
     body = re.findall(r"--data '(.*?)'\n", page, re.DOTALL)[0]
     answer = json.loads(post(f"{service.url}/v1/decide", body.encode()))
@@ -132,7 +125,7 @@ UNFINISHED = {
 
 
 @pytest.mark.parametrize("what", UNFINISHED)
-def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: tuple[int, _Server], what: str):
+def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end, what):
     first, more = UNFINISHED[what]
     begin = time.monotonic()
     with socket.create_connection(("127.0.0.1", quick_to_end[0]), timeout=0.1) as connection:
@@ -152,7 +145,7 @@ def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: tuple[in
     assert time.monotonic() - begin > 0.4
 
 
-def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: tuple[int, _Server]):
+def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end):
     with socket.create_connection(("127.0.0.1", quick_to_end[0]), timeout=300.0) as connection:
         connection.sendall(HEADER + b"Content-Length: 2\r\n\r\n{}")
         eventually(lambda: len(quick_to_end[1].server_state.connections) == 1)
@@ -164,7 +157,7 @@ def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: tu
     assert 0 < read < 32 * 2**20
 
 
-def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end: tuple[int, _Server]):
+def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end):
     with ExitStack() as opened:
         for _ in range(50):
             connection = socket.create_connection(("127.0.0.1", quick_to_end[0]), timeout=300.0)
@@ -175,7 +168,7 @@ def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end: tu
         asked.close()
 
 
-def test_ctrl_c_ends_it_with_one_line_and_130(service: Service):
+def test_ctrl_c_ends_it_with_one_line_and_130(service):
     place = service.url.removeprefix("http://")
     connection = http.client.HTTPConnection(place, timeout=300.0)
     connection.request("GET", "/healthz")

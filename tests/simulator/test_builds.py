@@ -1,17 +1,16 @@
 """Every build of the compiled code gives the same, to the last bit, on what the smallest one covers."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 import recorded_runs as recorded
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms import BUILDS
 from gpusched_env.model import Cells, Instance, Tenant
@@ -19,22 +18,18 @@ from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import FORCED, common_build
+from gpusched_env.simulator.run import Facts
 from gpusched_env.workload import make_instance
-from gpusched_experiments.report.warm_up import tiny_instance
+from gpusched_experiments.report.warm_up import tiny_instance, warm_up_steps
 from gpusched_operations.forecast import ForecastSettings, forecast
 from gpusched_operations.live.env import LiveSlurmEnv
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
 from simulated_cluster import SimulatedCluster
 from vector_twins import assert_same, few_jobs, helped, priced, profiled, random_actions
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_env import Scenario
-
 BOARDS = [built(Board, names) for names in BUILDS.values()]
 PlainBoard, NodesBoard, EnergyBoard, SharedBoard, Everything = BOARDS
-POLICIES = ("edf", "sts", "sts-x")
+POLICIES = ("edf", "hived", "sts", "sts-x")
 
 
 def of_random(**more: Any) -> Instance:
@@ -85,7 +80,6 @@ def test_policies_environment_and_forecast_are_the_same_in_the_smallest_build_an
 
 
 def forecast_of(instance: Instance) -> dict[str, Any]:
-    """Forecast from the first round."""
     state, policy = State(instance, record=False), recorded.policy("edf")
     state.advance()
     made = forecast(state, policy, np.random.default_rng(0), ForecastSettings(samples=3))
@@ -105,7 +99,8 @@ def board_after(instance: Instance, rounds: int) -> dict[str, Any]:
         state.commit_round()
     arrays = {name: array for name, array in state.board.__getstate__().items() if name in Board._fields}
     jobs = arrays["jobs"] if instance.jobs.resume_s is not None else np.delete(arrays["jobs"], at.LAST_NODES, axis=1)
-    return arrays | {"facts": arrays["facts"].__getstate__(), "jobs": jobs}
+    facts = {name: array for name, array in arrays["facts"].__getstate__().items() if name in Facts._fields}
+    return arrays | {"facts": facts, "jobs": jobs}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
@@ -121,6 +116,11 @@ def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_e
         seen, rng = [env.reset(seed=4)], np.random.default_rng(1)
         assert {type(view.board) for view in env.views} == {smallest if build == "" else Everything}
         seen += [env.step(random_actions(env.action_masks(), rng)) for _ in range(40)]
+        later = GpuClusterVectorEnv(3, scenarios, shared_features=shared_features)
+        later.set_state(env.get_state())
+        assert_same(later.observations(), env.observations())
+        actions = random_actions(env.action_masks(), rng)
+        assert_same(later.step(actions), env.step(actions))
         runs.append(seen)
     assert_same(*map(tuple, runs))
 
@@ -148,6 +148,21 @@ def test_a_live_environment_with_features_of_shared_gpus_has_the_build_that_writ
     seen = [env.reset(seed=0)[0]["options"] for env in (live, simulated)]
     np.testing.assert_allclose(seen[0], seen[1], rtol=0.0, atol=1e-6)
     assert {type(env.view.board) for env in (live, simulated)} == {SharedBoard}
+
+
+@pytest.mark.parametrize("name", dict(warm_up_steps()))
+def test_every_policy_agent_bound_and_environment_runs_in_the_smallest_build(name, monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    dict(warm_up_steps())[name]()
+
+
+def test_arrays_of_mechanisms_that_a_run_lacks_are_empty_in_its_view(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    view = State(of_random()).view
+    assert [len(view.prices), len(view.quota), len(view.cells), len(view.hosts)] == [0, 0, 0, 0]
+    assert len(State(replace(of_random(), gpu_hour_eur=1.0)).view.jobs) == 8
+    for name in ("price", "_prices", "has_prices"):
+        assert not isinstance(getattr(view, name, None), np.ndarray)
 
 
 def test_copies_of_a_board_stay_of_its_build(monkeypatch):

@@ -1,13 +1,11 @@
 """What runs have in common is worked out once for each cluster."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 
 from gpusched_env import load_scenario
-from gpusched_env.simulator import State
+from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import state as module
 from gpusched_env.simulator.builds import FORCED
@@ -69,8 +67,9 @@ def test_no_more_than_so_many_clusters_are_kept():
 
 def test_constants_of_mechanisms_are_in_the_builds_that_have_them(monkeypatch):
     monkeypatch.setenv(FORCED, "")
-    plain = State(InstanceMaker(load_scenario("tiny")).make(0)).board
-    shared = State(InstanceMaker(load_scenario("sharing").replace({"jobs.count": 5})).make(0)).board
-    assert set(plain.facts.__getstate__()) == {"configs", "shares", "kilowatts", "planned"}
-    assert shared.facts.has_shares
-    assert shared.facts.sharing.shape == (at.SHARING_COLUMNS,)
+    common, sharing = Common(), load_scenario("sharing").replace({"jobs.count": 5})
+    _, plain, _ = common.cluster(InstanceMaker(load_scenario("tiny")).make(0), Board)
+    _, shared, _ = common.cluster(InstanceMaker(sharing).make(0), Board)
+    assert set(plain.__getstate__()) == {"configs", "shares", "kilowatts", "planned"}
+    assert shared.has_shares
+    assert shared.sharing.shape == (at.SHARING_COLUMNS,)

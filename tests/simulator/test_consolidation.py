@@ -4,10 +4,8 @@ By hand, on nodes of two GPUs: A holds a whole node at first and one GPU later, 
 node has free GPUs for B, whose own node is off until B comes back to it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,16 +21,12 @@ from gpusched_env.simulator.placement.placement import should_consolidate
 from instances import HOUR
 from small_instances import CERTAIN, kilowatt_cluster
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 ONE, TWO, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 1, share=0.5)
 WAIT, ON_ONE, ON_TWO, ON_HALF, ON_TWO_NODES = range(5)
 ACTIONS = 5
 
 
 def cluster(*nodes: int, jobs: int = 2, restart_s: float | Sequence[float] = 0.0) -> Instance:
-    """Make jobs of ten hours, asked in the order of their numbers."""
     configurations = (ONE, TWO, HALF, Configuration("V", max(nodes), nodes=2))
     seconds = dict.fromkeys(configurations, 10.0 * HOUR)
     restarts = np.broadcast_to(restart_s, jobs).tolist()
@@ -58,22 +52,57 @@ def places(instance: Instance, *rounds: Sequence[int], consolidation: bool = Tru
     return [tuple(row) for row in held.astype(int).tolist()]
 
 
-def test_a_job_whose_node_is_off_goes_to_the_one_in_use():
-    rounds = (ON_TWO, ON_ONE), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2), *rounds) == [(0, -1), (0, -1)]
-    assert places(cluster(2, 2), *rounds, consolidation=False) == [(0, -1), (1, -1)]
+# nodes, restart_s, rounds, places with consolidation, and without it where they differ
+MOVES = {
+    "whose node is off goes to the one in use": (
+        (2, 2), 0.0, ((ON_TWO, ON_ONE), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], [(0, -1), (1, -1)],
+    ),
+    "stays where the node in use has no room": (
+        (2, 2), 0.0, ((ON_TWO, ON_ONE), (ON_TWO, ON_ONE)), [(0, -1), (1, -1)], None,
+    ),
+    "that would pay a restart for nothing but the move stays": (
+        (2, 2), 60.0, ((ON_TWO, ON_ONE), (ON_ONE, ON_ONE)), [(0, -1), (1, -1)], None,
+    ),
+    "that would pay a restart for nothing but the move of its share stays": (
+        (2, 2), 60.0, ((ON_TWO, ON_HALF), (ON_HALF, ON_HALF)), [(0, 0), (1, 0)], None,
+    ),
+    "that pays a restart anyway moves, from two GPUs to one": (
+        (2, 2), 60.0, ((ON_TWO, ON_TWO), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], [(0, -1), (1, -1)],
+    ),
+    "that was paused has no node to leave": (
+        (2, 2), 60.0, ((ON_TWO, ON_ONE), (ON_ONE, WAIT), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], None,
+    ),
+    "joins with a share a shared GPU of the node in use, which has half a GPU left": (
+        (2, 2), 0.0, ((ON_TWO, WAIT, ON_HALF), (ON_HALF, ON_ONE, ON_HALF)),
+        [(0, 0), (0, -1), (0, 0)], [(0, 0), (0, -1), (1, 0)],
+    ),
+    "opens with a share a free GPU of the node in use": (
+        (2, 2), 0.0, ((ON_TWO, ON_HALF), (ON_ONE, ON_HALF)), [(0, -1), (0, 0)], [(0, -1), (1, 0)],
+    ),
+    "that takes several nodes, the last two, goes back to its own": (
+        (2, 2, 2), 0.0, ((ON_TWO, ON_TWO_NODES), (ON_ONE, ON_TWO_NODES)), [(0, -1), (1, -1)], None,
+    ),
+    "that goes from several nodes to one counts the first as its own": (
+        (2, 2, 2), 0.0, ((ON_TWO, ON_TWO_NODES), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], [(0, -1), (1, -1)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("job", MOVES)
+def test_a_job(job):
+    nodes, restart_s, rounds, expected, otherwise = MOVES[job]
+    instance = cluster(*nodes, jobs=len(expected), restart_s=restart_s)
+    assert places(instance, *rounds) == expected
+    if otherwise:
+        assert places(instance, *rounds, consolidation=False) == otherwise
 
 
 @pytest.mark.parametrize(("consolidation", "rate"), [(True, 3.0), (False, 4.0)])
-def test_the_node_that_it_left_costs_nothing_any_more(consolidation: bool, rate: float):
+def test_the_node_that_it_left_costs_nothing_any_more(consolidation, rate):
     """For an hour both nodes are on, with three busy GPUs: 5 €/h. Then one node or both, with two."""
     env = play(cluster(2, 2), [(ON_TWO, ON_ONE), (ON_ONE, ON_ONE), (ON_ONE, ON_ONE)], consolidation)
     assert env.view.clock[at.NOW] == 3 * HOUR
     assert env.view.clock[at.BILL] == pytest.approx(5.0 + 2 * rate)
-
-
-def test_a_job_stays_where_the_node_in_use_has_no_room():
-    assert places(cluster(2, 2), (ON_TWO, ON_ONE), (ON_TWO, ON_ONE)) == [(0, -1), (1, -1)]
 
 
 def test_a_job_whose_own_node_is_on_stays_although_another_one_fits_better():
@@ -91,36 +120,6 @@ def test_a_job_that_comes_anew_goes_to_the_best_fit_as_always():
         assert places(instance, (ON_TWO, ON_ONE, ON_ONE), consolidation=consolidation) == [(1, -1), (0, -1), (0, -1)]
 
 
-def test_a_job_that_would_pay_a_restart_for_nothing_but_the_move_stays():
-    assert places(cluster(2, 2, restart_s=60.0), (ON_TWO, ON_ONE), (ON_ONE, ON_ONE)) == [(0, -1), (1, -1)]
-    assert places(cluster(2, 2, restart_s=60.0), (ON_TWO, ON_HALF), (ON_HALF, ON_HALF)) == [(0, 0), (1, 0)]
-
-
-def test_a_job_that_pays_a_restart_anyway_moves():
-    """B goes from two GPUs to one, which takes a restart wherever it runs then."""
-    rounds = (ON_TWO, ON_TWO), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2, restart_s=60.0), *rounds) == [(0, -1), (0, -1)]
-    assert places(cluster(2, 2, restart_s=60.0), *rounds, consolidation=False) == [(0, -1), (1, -1)]
-
-
-def test_a_job_that_was_paused_has_no_node_to_leave():
-    rounds = (ON_TWO, ON_ONE), (ON_ONE, WAIT), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2, restart_s=60.0), *rounds) == [(0, -1), (0, -1)]
-
-
-def test_a_share_joins_a_shared_gpu_of_the_node_in_use():
-    """Half a GPU is all that the first node has left."""
-    rounds = (ON_TWO, WAIT, ON_HALF), (ON_HALF, ON_ONE, ON_HALF)
-    assert places(cluster(2, 2, jobs=3), *rounds) == [(0, 0), (0, -1), (0, 0)]
-    assert places(cluster(2, 2, jobs=3), *rounds, consolidation=False) == [(0, 0), (0, -1), (1, 0)]
-
-
-def test_a_share_opens_a_free_gpu_of_the_node_in_use():
-    rounds = (ON_TWO, ON_HALF), (ON_ONE, ON_HALF)
-    assert places(cluster(2, 2), *rounds) == [(0, -1), (0, 0)]
-    assert places(cluster(2, 2), *rounds, consolidation=False) == [(0, -1), (1, 0)]
-
-
 def test_a_share_whose_own_node_is_on_stays_on_its_gpu():
     """E's half is on the first node, beside A. Then D leaves half of the GPU that C shares on the second node."""
     first = (ON_TWO, ON_ONE, ON_HALF, ON_HALF, WAIT)
@@ -128,18 +127,6 @@ def test_a_share_whose_own_node_is_on_stays_on_its_gpu():
     instance = cluster(3, 3, jobs=5, restart_s=(60.0, 60.0, 60.0, 60.0, 0.0))
     assert places(instance, first, second)[2:] == [(1, 0), (1, 0), (0, 0)]
     assert places(instance, first, second, third)[2:] == [(1, 0), (-1, -1), (0, 0)]
-
-
-def test_a_job_that_takes_several_nodes_goes_back_to_its_own():
-    """B holds the last two nodes. Then A leaves a GPU of the first one free, and the others are off."""
-    rounds = (ON_TWO, ON_TWO_NODES), (ON_ONE, ON_TWO_NODES)
-    assert places(cluster(2, 2, 2), *rounds) == [(0, -1), (1, -1)]
-
-
-def test_a_job_that_goes_from_several_nodes_to_one_counts_the_first_as_its_own():
-    rounds = (ON_TWO, ON_TWO_NODES), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2, 2), *rounds) == [(0, -1), (0, -1)]
-    assert places(cluster(2, 2, 2), *rounds, consolidation=False) == [(0, -1), (1, -1)]
 
 
 def test_another_gpu_type_in_use_does_not_count():
@@ -166,7 +153,7 @@ def test_what_fits_nowhere_lets_no_place_go():
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed: int):
+def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed):
     env = play(cluster(*[4] * 3, jobs=8), np.random.default_rng(seed).integers(0, ACTIONS, (3, 8)), consolidation=True)
     view = env.view
     before = view.jobs.tobytes(), view.nodes.tobytes(), view.capacity.tobytes()
@@ -186,12 +173,10 @@ class Turn:
     keeps: bool
 
     def switches_on(self) -> bool:
-        """Return whether one node was switched on for it."""
         single = self.action in {ON_ONE, ON_TWO, ON_HALF} and self.node >= 0
         return single and self.nodes[self.node, at.FREE] == self.nodes[self.node, at.NODE_GPUS]
 
     def capacity_in_use(self) -> bool:
-        """Return whether a node that was on had free GPUs for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
         used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(board_of(nodes=self.nodes))]
         half_free = self.action == ON_HALF and bool(((used > 0) & (used <= at.UNITS // 2)).any())
@@ -199,7 +184,6 @@ class Turn:
 
 
 def turns(seed: int, consolidation: bool, restart_s: float = 0.0) -> list[Turn]:
-    """Play five rounds of eight jobs at random, on six equal nodes."""
     instance = cluster(*[4] * 6, jobs=8, restart_s=restart_s)
     env = AnyInstance(instance, job_order="submission", milestones=0, consolidation=consolidation)
     env.reset()
@@ -217,7 +201,7 @@ def turns(seed: int, consolidation: bool, restart_s: float = 0.0) -> list[Turn]:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 60.0]))
-def test_no_job_has_a_node_switched_on_while_an_equal_one_in_use_has_room(seed: int, restart_s: float):
+def test_no_job_has_a_node_switched_on_while_an_equal_one_in_use_has_room(seed, restart_s):
     for turn in turns(seed, True, restart_s):
         stays = restart_s > 0.0 and turn.keeps
         assert stays or not (turn.switches_on() and turn.capacity_in_use())
@@ -228,7 +212,7 @@ def test_without_it_jobs_do():
 
 
 @pytest.mark.parametrize("actions", [(WAIT, ON_TWO, ON_TWO_NODES), (WAIT, ON_TWO)])
-def test_nothing_changes_where_nodes_are_full_when_they_are_on(actions: tuple[int, ...]):
+def test_nothing_changes_where_nodes_are_full_when_they_are_on(actions):
     rounds = np.random.default_rng(len(actions)).choice(actions, (6, 5))
     each = [places(cluster(2, 2, 2, 2, jobs=5), *rounds, consolidation=flag) for flag in (True, False)]
     assert each[0] == each[1]

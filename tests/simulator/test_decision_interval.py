@@ -33,21 +33,18 @@ def job(submission_s: float, epochs: float) -> Job:
     return Job(submission_s, 10_000.0, 0.0, epochs, CERTAIN, epochs, {Configuration("V", 1): 100.0})
 
 
-def test_a_job_starts_at_the_next_multiple_and_ends_when_it_ends():
+def test_a_job_starts_at_the_next_multiple_and_ends_when_it_ends(tmp_path):
     """Jobs of 100 s and 200 s come at 10 s and 20 s; rounds are at 60 s, 180 s: the first ends at 160 s."""
     result = simulate(one_gpu([job(10.0, 1.0), job(20.0, 2.0)], 60.0), make_policy("edf"))
     assert result.start_s.tolist() == [60.0, 180.0]
     assert result.completion_s.tolist() == [160.0, 380.0]
     assert result.energy_eur == pytest.approx(300.0 / 3600.0)  # the GPU is off from 160 s to 180 s
-
-
-def test_an_interval_of_zero_is_a_round_at_every_event():
-    result = simulate(one_gpu([job(10.0, 1.0), job(20.0, 2.0)], 0.0), make_policy("edf"))
-    assert result.start_s.tolist() == [10.0, 110.0]
+    instance = one_gpu([job(0.0, 1.0)], 30.0)
+    assert loaded_again(instance, tmp_path).decision_interval_s == 30.0
 
 
 @pytest.mark.parametrize("interval_s", [-1.0, np.nan, np.inf, True])
-def test_it_is_a_time_from_zero_on(interval_s: float):
+def test_it_is_a_time_from_zero_on(interval_s):
     with pytest.raises(InputError, match="decision_interval_s"):
         one_gpu([job(0.0, 1.0)], interval_s)
 
@@ -58,7 +55,7 @@ def test_it_is_a_time_from_zero_on(interval_s: float):
     seed=st.integers(0, 20),
     name=st.sampled_from(["edf", "sts", "sts-x"]),
 )
-def test_no_round_is_off_the_multiples(interval_s: float, seed: int, name: str):
+def test_no_round_is_off_the_multiples(interval_s, seed, name):
     instance = make_instance(load_scenario("tiny").replace({"decision_interval_s": interval_s, "jobs.count": 12}), seed)
     times = []
     result = simulate(instance, make_policy(name), on_round=lambda state: times.append(state.board.clock[at.NOW]))
@@ -68,7 +65,7 @@ def test_no_round_is_off_the_multiples(interval_s: float, seed: int, name: str):
 
 
 @pytest.mark.parametrize("scenario", ["pairs", "hosts"])
-def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario: str):
+def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario):
     """With an interval far below the time of an epoch the result is nearly that with a round at every event."""
     base = load_scenario(f"track:{scenario}").replace({"jobs.count": 25})
     costs = []
@@ -76,11 +73,6 @@ def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario: 
         instance = make_instance(base.replace({"decision_interval_s": interval_s}), 3)
         costs.append(simulate(instance, make_policy("edf")).total_eur)
     assert costs[1] == pytest.approx(costs[0], rel=1e-3)
-
-
-def test_an_instance_keeps_it_in_its_file(tmp_path):
-    instance = one_gpu([job(0.0, 1.0)], 30.0)
-    assert loaded_again(instance, tmp_path).decision_interval_s == 30.0
 
 
 def test_the_environment_and_vector_environment_have_the_same_rounds():

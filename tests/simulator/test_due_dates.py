@@ -4,8 +4,6 @@ By hand, an epoch of the one job takes 10 h on one GPU, 6 h on two and 4 h on fo
 is cheapest (10 €), then two (12 €), then four (16 €). A timer leaves 0.9 % of the worst-case execution time.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -55,7 +53,7 @@ def timer_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: b
         (3.0, NEVER),
     ],
 )
-def test_a_job_that_waits_is_asked_when_the_cheapest_must_start(due_h: float, timer: float):
+def test_a_job_that_waits_is_asked_when_the_cheapest_must_start(due_h, timer):
     assert timer_h(with_job(due_h)) == pytest.approx(timer)
 
 
@@ -76,8 +74,10 @@ def test_a_configuration_that_the_job_may_not_use_does_not_count():
     assert timer_h(with_job(20.0, hours={TWO: 6.0, FOUR: 4.0})) == pytest.approx(20.0 - 6.054)
 
 
-@pytest.mark.parametrize(("held", "due_h"), [(0, 10.0), (0, 20.0), (1, 6.0), (2, 4.0)])
-def test_a_job_in_time_as_it_runs_needs_no_wake_up(held: int, due_h: float):
+@pytest.mark.parametrize(
+    ("held", "due_h"), [(0, 10.0), (0, 20.0), (1, 6.0), (2, 4.0), (0, 4.03), (1, 3.0), (2, 3.9)]
+)  # the last three: nothing is in time any more
+def test_a_job_in_time_as_it_runs_or_late_in_any_case_needs_no_wake_up(held, due_h):
     assert timer_h(with_job(due_h), held) == NEVER
 
 
@@ -91,11 +91,6 @@ def test_a_job_that_runs_too_slowly_is_asked_when_it_must_change_over():
 def test_a_job_that_runs_too_slowly_changes_over_to_what_is_in_time_now():
     """On two GPUs, due at 5 h: only four are in time. s + 1.009 · (1 - s / 6) · 4 = 5 at s = 2.9450."""
     assert timer_h(with_job(5.0), 1) == pytest.approx(0.964 / (1.0 - 4.036 / 6.0))
-
-
-@pytest.mark.parametrize(("held", "due_h"), [(0, 4.03), (1, 3.0), (2, 3.9)])
-def test_a_job_for_which_nothing_is_in_time_any_more_needs_no_wake_up(held: int, due_h: float):
-    assert timer_h(with_job(due_h), held) == NEVER
 
 
 def test_restarts_on_the_way_are_taken_off_the_time_left():
@@ -171,7 +166,6 @@ def test_a_job_that_is_faster_than_planned_is_not_asked_again_and_again():
 
 
 def alone(seed: int, restart_s: float) -> Instance:
-    """Make an instance with one job that needs all its epochs."""
     instance = random_instance(seed, jobs=1, restart_s=restart_s, kinds=seed % 2 == 1, interference=seed % 4 == 3)
     return replace(instance, jobs=replace(instance.jobs, epochs_needed=instance.jobs.max_epochs))
 
@@ -204,9 +198,7 @@ def assert_in_time(state: State) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0, 50.0]), paused=st.booleans())
-def test_a_job_that_waits_until_it_is_asked_and_takes_the_cheapest_meets_its_due_date(
-    seed: int, restart_s: float, paused: bool
-):
+def test_a_job_that_waits_until_it_is_asked_and_takes_the_cheapest_meets_its_due_date(seed, restart_s, paused):
     """It needs all its epochs. With `paused` it ran for two seconds before, and coming back costs a restart."""
     state = State(alone(seed, restart_s))
     state.advance()
@@ -232,7 +224,7 @@ def test_a_job_that_waits_until_it_is_asked_and_takes_the_cheapest_meets_its_due
     which=st.integers(0, 99),
 )
 def test_a_job_that_runs_too_slowly_until_it_is_asked_and_changes_over_meets_its_due_date(
-    seed: int, restart_s: float, again: bool, which: int
+    seed, restart_s, again, which
 ):
     """It needs all its epochs. With `again` it ran for two seconds before: its slow time begins by a restart."""
     state = State(alone(seed, restart_s))
@@ -258,9 +250,7 @@ def test_a_job_that_runs_too_slowly_until_it_is_asked_and_changes_over_meets_its
     restart_s=st.sampled_from([0.0, 5.0]),
     milestones=st.sampled_from([0, 4]),
 )
-def test_episodes_with_wake_ups_end_and_no_two_rounds_crowd(
-    seed: int, preemption: bool, kinds: bool, restart_s: float, milestones: int
-):
+def test_episodes_with_wake_ups_end_and_no_two_rounds_crowd(seed, preemption, kinds, restart_s, milestones):
     """Jobs mostly go on as they are, so that many are asked again because of their due dates."""
     instance = random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds)
     env = AnyInstance(instance, preemption=preemption, milestones=milestones, due_date_timers=True)

@@ -1,7 +1,5 @@
 """Forecasts of prices: published values, then the mean of the same hours of days of the same type."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -10,8 +10,6 @@ All jobs are submitted at 0.
     C     2            2        1                        1.5 h    0.003 €/s
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -4,9 +4,7 @@ Three nodes of two GPUs; every configuration takes 10 s an epoch, of which a job
 continuing where the state is 2 s, a restart 7 s. A state has 10 GiB, which leave and come back in 1 s.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,12 +29,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.switching import pause_s, switch_s
 from refusals import refused
 from run_files import audited, loaded_again
-from scripted import Scripted
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scripted import Place
+from scripted import Place, Scripted
 
 CONFIGURATIONS = (Configuration("V", 1), Configuration("V", 2), Configuration("V", 2, nodes=2))
 ONE, TWO, SEVERAL = range(3)
@@ -51,13 +44,14 @@ def cluster(memory: HostMemory | None, jobs: int = 2) -> Instance:
     distribution = EpochDistribution.certain()
     job = Job(0.0, 1e6, 0.0, 10.0, distribution, 10.0, seconds, start_s=3.0, resume_s=2.0, state_gib=STATE_GIB)
     gpu_type, nodes = GpuType("V", 1000.0, 0.0, 16.0, 2), [Node("V", 2)] * 3
-    return Instance.from_jobs([gpu_type], nodes, [job] * jobs, CONFIGURATIONS, restart_s=7.0, host_memory=memory)
+    return Instance.from_jobs(
+        [gpu_type], nodes, [job] * jobs, CONFIGURATIONS, restart_s=7.0, mechanisms=() if memory is None else (memory,)
+    )
 
 
 def completions_s(
     tmp_path: Path, memory: HostMemory | None, steps: dict[float, dict[int, Place]], jobs: int = 1
 ) -> list[float]:
-    """Do the steps, audit the run, and return when the jobs ended."""
     result = simulate(cluster(memory, jobs), Scripted(steps))
     assert audited(result, tmp_path / "run") == []
     return [pytest.approx(each) for each in result.completion_s.tolist()]
@@ -69,39 +63,33 @@ ROOM, NONE = HostMemory(15.0), HostMemory(9.0)
 @pytest.mark.parametrize(("memory", "expected"), [(None, 115.0), (ROOM, 115.0), (NONE, 120.0)])
 def test_a_paused_job_continues_only_if_its_state_had_room(tmp_path, memory, expected):
     """47 s are done at 50 s; back at 60 s it goes on at 62 s, or after a restart at 67 s."""
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE}, 50.0: {}, 60.0: {A: HERE}}
+    steps = {0.0: {A: HERE}, 50.0: {}, 60.0: {A: HERE}}
     assert completions_s(tmp_path, memory, steps) == [expected]
 
 
-def test_of_two_that_pause_the_first_one_gets_the_room(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE, B: HERE}, 50.0: {}, 60.0: {A: HERE, B: HERE}}
-    assert completions_s(tmp_path, ROOM, steps, 2) == [115.0, 120.0]
+STEPS = {
+    "of two that pause the first one gets the room": (
+        ROOM, {0.0: {A: HERE, B: HERE}, 50.0: {}, 60.0: {A: HERE, B: HERE}}, [115.0, 120.0],
+    ),  # the next: A is away from 50 s to 60 s, B from 60 s to 70 s; both continue
+    "a job that begins again leaves its room to the one that pauses": (
+        ROOM, {0.0: {A: HERE, B: HERE}, 50.0: {B: HERE}, 60.0: {A: HERE}, 70.0: {A: HERE, B: HERE}}, [115.0, 115.0],
+    ),
+    "every node has a pool of its own": (
+        ROOM, {0.0: {A: HERE, B: ELSEWHERE}, 50.0: {}, 60.0: {A: HERE, B: ELSEWHERE}}, [115.0, 115.0],
+    ),
+    "a state on several nodes is not kept": (HostMemory(1000.0), {0.0: {A: BOTH}, 50.0: {}, 60.0: {A: BOTH}}, [120.0]),
+}  # fmt: skip
 
 
-def test_a_job_that_begins_again_leaves_its_room_to_the_one_that_pauses(tmp_path):
-    """A is away from 50 s to 60 s, B from 60 s to 70 s; both continue."""
-    steps: dict[float, dict[int, Place]] = {
-        0.0: {A: HERE, B: HERE},
-        50.0: {B: HERE},
-        60.0: {A: HERE},
-        70.0: {A: HERE, B: HERE},
-    }
-    assert completions_s(tmp_path, ROOM, steps, 2) == [115.0, 115.0]
-
-
-def test_every_node_has_a_pool_of_its_own(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE, B: ELSEWHERE}, 50.0: {}, 60.0: {A: HERE, B: ELSEWHERE}}
-    assert completions_s(tmp_path, ROOM, steps, 2) == [115.0, 115.0]
-
-
-def test_a_state_on_several_nodes_is_not_kept(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: BOTH}, 50.0: {}, 60.0: {A: BOTH}}
-    assert completions_s(tmp_path, HostMemory(1000.0), steps) == [120.0]
+@pytest.mark.parametrize("rule", STEPS)
+def test_who_gets_the_room(tmp_path, rule):
+    memory, steps, expected = STEPS[rule]
+    assert completions_s(tmp_path, memory, steps, len(expected)) == expected
 
 
 def test_a_job_that_ran_again_after_its_state_was_dropped_continues_again(tmp_path):
     """Ready again at 67 s, it is away from 80 s to 90 s, when B, which has ended, leaves room: but none is needed."""
-    steps: dict[float, dict[int, Place]] = {
+    steps = {
         0.0: {A: HERE, B: HERE},
         50.0: {},
         60.0: {B: HERE},  # restarts, and is ready at 67 s
@@ -112,7 +100,7 @@ def test_a_job_that_ran_again_after_its_state_was_dropped_continues_again(tmp_pa
 
 
 def test_a_pause_before_it_was_ready_elsewhere_needs_room_where_the_state_is(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE}, 50.0: {A: ELSEWHERE}, 53.0: {}, 60.0: {A: HERE}}
+    steps = {0.0: {A: HERE}, 50.0: {A: ELSEWHERE}, 53.0: {}, 60.0: {A: HERE}}
     assert completions_s(tmp_path, ROOM, steps) == [115.0]
     assert completions_s(tmp_path / "none", NONE, steps) == [120.0]
 
@@ -125,7 +113,7 @@ def test_a_pause_before_it_was_ready_elsewhere_needs_room_where_the_state_is(tmp
 def test_gpus_of_a_link_send_one_after_the_other(tmp_path, place, gpus_per_link, bandwidth, expected):
     """A second GPU on the link takes 1 s more; no more than a restart is needed."""
     memory = HostMemory(gpus_per_link=gpus_per_link, bandwidth_gb_per_s=bandwidth)
-    steps: dict[float, dict[int, Place]] = {0.0: {A: place}, 50.0: {}, 60.0: {A: place}}
+    steps = {0.0: {A: place}, 50.0: {}, 60.0: {A: place}}
     assert completions_s(tmp_path, memory, steps) == [expected]
 
 
@@ -157,7 +145,7 @@ def switched(seed: int, **settings: object) -> Instance:
 
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000))
-def test_the_audit_agrees_on_drawn_workloads(tmp_path_factory: pytest.TempPathFactory, seed: int):
+def test_the_audit_agrees_on_drawn_workloads(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("run")
     result = simulate(switched(seed, pool_gib=1.0, gpus_per_link=2), make_policy("time-slice"), seed=seed)
     assert audited(result, folder / "run") == []

@@ -1,7 +1,5 @@
 """Jobs on several nodes that spare machines help to synchronise (BytePS): by hand, and what holds for every run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -29,7 +27,7 @@ def cluster(singles: int, several: int = 1, cpu_machines: int = 0, nodes: int = 
     small = [Job(0.0, 99 * HOUR, 0.001, 2.0, CERTAIN, 2.0, {ONE: 3 * HOUR}) for _ in range(singles)]
     return Instance.from_jobs(
         [gpu], [Node("V", 1)] * nodes, large + small, [ONE, FOUR], energy_price_eur_per_kwh=1.0, pue=1.0,
-        synchronisation=Synchronisation(np.array([[2.0]]), np.array([[1.0]]), cpu_machines),
+        mechanisms=(Synchronisation(np.array([[2.0]]), np.array([[1.0]]), cpu_machines),),
     )  # fmt: skip
 
 
@@ -48,7 +46,7 @@ def completions_h(instance: Instance) -> list[float]:
         (6, 2.0 * (0.5 + 1.0) / 2.0),  # more help nothing
     ],
 )
-def test_neighbours_and_cpu_machines_help_alike(spare: int, hours: float):
+def test_neighbours_and_cpu_machines_help_alike(spare, hours):
     assert completions_h(cluster(spare))[0] == pytest.approx(hours, rel=1e-12)
     assert completions_h(cluster(0, cpu_machines=spare))[0] == pytest.approx(hours, rel=1e-12)
 
@@ -80,25 +78,20 @@ def test_policies_plan_without_help():
     assert state.view.jobs[0, at.MIN_TAU] == HOUR
 
 
-def test_parameter_servers_run_on_cpu_machines_alone():
+def test_parameter_servers_run_on_cpu_machines_alone_and_what_happens_inside_a_machine_is_not_shortened():
     """Three CPU machines for four nodes: 4/3 of the model each; nodes that are on are no servers."""
-    servers = replace(cluster(4, cpu_machines=3).synchronisation, backend="parameter-server")
-    assert completions_h(replace(cluster(4), synchronisation=servers))[0] == pytest.approx(2 * (0.5 + 4 / 3) / 2)
+    servers = replace(cluster(4, cpu_machines=3).of(Synchronisation), backend="parameter-server")
+    assert completions_h(cluster(4).with_mechanisms(servers))[0] == pytest.approx(2 * (0.5 + 4 / 3) / 2)
     two = replace(servers, cpu_machines=2)
-    assert completions_h(replace(cluster(4), synchronisation=two))[0] == 2.0, "better on the job's own nodes"
-
-
-def test_spare_machines_do_not_shorten_what_happens_inside_a_machine():
-    own = replace(cluster(4).synchronisation, inside_s=np.array([[1.2]]))
-    assert completions_h(replace(cluster(4), synchronisation=own))[0] == pytest.approx(2 * (0.5 + 1.2) / 2)
+    assert completions_h(cluster(4).with_mechanisms(two))[0] == 2.0, "better on the job's own nodes"
+    own = replace(cluster(4).of(Synchronisation), inside_s=np.array([[1.2]]))
+    assert completions_h(cluster(4).with_mechanisms(own))[0] == pytest.approx(2 * (0.5 + 1.2) / 2)
 
 
 def test_jobs_on_several_nodes_slow_each_other_on_a_narrow_core():
     """The core carries six nodes; planned is with all twelve: 1/2 + 1.5 · 12/6 = 3.5 s an iteration."""
     own = Synchronisation(np.array([[2.0]]), np.array([[1.0]]), backend="all-reduce", core_nodes=6.0)
-    one, two, three = (
-        completions_h(replace(cluster(0, several=several), synchronisation=own))[0] for several in (1, 2, 3)
-    )
+    one, two, three = (completions_h(cluster(0, several=several).with_mechanisms(own))[0] for several in (1, 2, 3))
     assert one == pytest.approx(2 * (0.5 + 1.5) / 3.5), "four nodes of six"
     assert two == pytest.approx(2 * (0.5 + 1.5 * 8 / 6) / 3.5)
     assert three == 2.0, "as planned"
@@ -113,13 +106,12 @@ def energy_eur(instance: Instance) -> float:
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "cpu_machines", "working"),
-    [(0, 2, 2), (0, 9, 4), (1, 2, 2), (3, 2, 1), (4, 2, 0)],
+    ("neighbours", "cpu_machines", "working"), [(0, 2, 2), (0, 9, 4), (1, 2, 2), (3, 2, 1), (4, 2, 0)]
 )
 def test_cpu_machines_draw_power_while_nodes_that_are_on_do_not_suffice(neighbours, cpu_machines, working):
     """One on four nodes can use four: neighbours first. Each draws 500 W, at 1 €/kWh, until the job ends."""
     plain = cluster(neighbours, cpu_machines=cpu_machines)
-    powered = replace(plain, synchronisation=replace(plain.synchronisation, cpu_machine_w=500.0))
+    powered = plain.with_mechanisms(replace(plain.of(Synchronisation), cpu_machine_w=500.0))
     hours = completions_h(plain)[0]
     assert completions_h(powered)[0] == hours
     assert energy_eur(powered) - energy_eur(plain) == pytest.approx(0.5 * working * hours, rel=1e-9, abs=1e-12)
@@ -127,12 +119,12 @@ def test_cpu_machines_draw_power_while_nodes_that_are_on_do_not_suffice(neighbou
 
 def test_a_job_that_help_makes_no_faster_does_not_pay_for_it():
     own = Synchronisation(np.array([[2.0]]), np.array([[0.0]]), 9, cpu_machine_w=500.0)
-    assert energy_eur(replace(cluster(0), synchronisation=own)) == 8.0, "1 € for each of four nodes, for two hours"
+    assert energy_eur(cluster(0).with_mechanisms(own)) == 8.0, "1 € for each of four nodes, for two hours"
 
 
 def test_two_jobs_share_the_power_of_cpu_machines():
     plain = cluster(0, several=2, cpu_machines=4)
-    powered = replace(plain, synchronisation=replace(plain.synchronisation, cpu_machine_w=500.0))
+    powered = plain.with_mechanisms(replace(plain.of(Synchronisation), cpu_machine_w=500.0))
     charged = [simulate(each, Fixed((1, 1))).job_energy_eur for each in (plain, powered)]
     assert (charged[1] - charged[0]).tolist() == pytest.approx([2 * 0.5 * 1.7] * 2, rel=1e-9)
 
@@ -242,7 +234,7 @@ def test_planned_is_never_better_than_the_truth():
         instance = helped_instance(seed, jobs=25, types=1, span_s=500.0, varied=seed % 2 == 1)
         policy = Checks(seed, instance)
         simulate(instance, policy, review_s=20.0)
-        several = 2 if instance.synchronisation.core_nodes is not None else 3
+        several = 2 if instance.of(Synchronisation).core_nodes is not None else 3
         assert all(slowdown == 1.0 for nodes, slowdown in policy.seen if nodes < several)
         helped += sum(slowdown < 0.95 for _, slowdown in policy.seen)
     assert helped > 20, "jobs are helped"

@@ -1,10 +1,9 @@
 """The digest of a kernel, under which it is kept on disk, changes with all that the kernel is made of."""
 
-from __future__ import annotations
-
 import sys
+from collections.abc import Iterator
 from importlib import import_module, invalidate_caches
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numba
 import pytest
@@ -13,10 +12,6 @@ from gpusched_baselines.planning.plan import solve
 from gpusched_env import kernel as own
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator.placement.placement import place
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
 HELPER = (
@@ -75,7 +70,6 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    """Let the package be imported anew, as in a fresh interpreter."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "tiny"]:
         del sys.modules[name]
     for cached in (own._records, own._package, own._text):
@@ -96,7 +90,7 @@ def replace(package: Path, before: str, after: str) -> None:
 
 @compiled_only
 @pytest.mark.parametrize("what", CHANGES)
-def test_a_digest_changes_with_anything_that_the_kernel_is_made_of(tiny: Path, what: str):
+def test_a_digest_changes_with_anything_that_the_kernel_is_made_of(tiny, what):
     text, before, after = CHANGES[what]
     (tiny / "area.py").write_text(text, encoding="utf-8")
     first = digest()
@@ -106,7 +100,7 @@ def test_a_digest_changes_with_anything_that_the_kernel_is_made_of(tiny: Path, w
 
 
 @compiled_only
-def test_a_digest_of_a_folder_below_changes_with_its_package(tiny: Path):
+def test_a_digest_of_a_folder_below_changes_with_its_package(tiny):
     (tiny / "deep").mkdir()
     (tiny / "deep" / "__init__.py").touch()
     (tiny / "deep" / "area.py").write_text(CONSTANT, encoding="utf-8")
@@ -117,7 +111,7 @@ def test_a_digest_of_a_folder_below_changes_with_its_package(tiny: Path):
 
 
 @compiled_only
-def test_a_digest_stays_when_only_a_comment_a_docstring_or_another_kernel_of_its_file_changes(tiny: Path):
+def test_a_digest_stays_when_only_a_comment_a_docstring_or_another_kernel_of_its_file_changes(tiny):
     (tiny / "area.py").write_text(CONSTANT, encoding="utf-8")
     first = digest()
     with (tiny / "area.py").open("a", encoding="utf-8") as file:
@@ -129,14 +123,14 @@ def test_a_digest_stays_when_only_a_comment_a_docstring_or_another_kernel_of_its
 
 
 @compiled_only
-def test_a_kernel_that_reads_a_name_not_yet_there_shares_its_digest_with_none(tiny: Path):
+def test_a_kernel_that_reads_a_name_not_yet_there_shares_its_digest_with_none(tiny):
     """So one that is called while its file is imported is compiled again by the next process."""
     (tiny / "area.py").write_text(source("", "below(width)"), encoding="utf-8")
     assert digest() != digest()
 
 
 @compiled_only
-def test_a_kernel_has_neither_a_digest_nor_a_cache_before_its_first_use(tiny: Path):
+def test_a_kernel_has_neither_a_digest_nor_a_cache_before_its_first_use(tiny):
     (tiny / "area.py").write_text(CONSTANT, encoding="utf-8")
     area = import_module("tiny.area").area
     assert not {"_digest", "_cache"} & set(vars(area))
@@ -155,7 +149,7 @@ def test_the_cache_of_a_kernel_carries_its_digest():
     assert [name.partition(".py3")[0] for name in names] == ["placement.place"] * 3, "a line above it moves no file"
 
 
-def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
+def test_a_kernel_without_a_cache_file_or_a_file_of_its_own_is_a_kernel_all_the_same(monkeypatch):
     """So the private attribute is no more than asked for."""
 
     def compiler(**_):
@@ -163,9 +157,6 @@ def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", compiler)
     assert kernel(lambda x: 2.0 * x)(1.0) == 2.0
-
-
-def test_a_kernel_that_stands_in_no_file_is_compiled_too_but_not_kept():
     names = {"kernel": kernel}
     exec("@kernel\ndef twice(x):\n    return 2.0 * x", names)  # noqa: S102 - as in an interpreter
     assert names["twice"](1.0) == 2.0

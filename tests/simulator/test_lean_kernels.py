@@ -1,13 +1,11 @@
 """Lean kernels count no references, whichever function calls first; and what a stored kernel must not outlive."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest
 
 from gpusched_env import kernel as module
-from gpusched_env.kernel import kernel, lean_kernel, unlocked_kernel
+from gpusched_env.kernel import kernel, lean_kernel
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
@@ -30,7 +28,7 @@ def calls(values: np.ndarray) -> float:
     return adds(values[1:]) + makes(3)
 
 
-@unlocked_kernel
+@lean_kernel
 def of_rows(values: np.ndarray, out: np.ndarray) -> None:
     for i in range(values.shape[0]):
         out[i] = adds(values[i])
@@ -46,9 +44,12 @@ def test_a_lean_kernel_makes_no_array():
         wrong(3)
 
 
-def test_a_lean_kernel_may_call_one_that_makes_arrays_and_was_not_called_before():
+def test_a_lean_kernel_may_call_one_that_makes_arrays_and_one_of_rows_computes_the_same():
     assert calls(np.array([1.0, 2.0, 4.0])) == 9.0
     assert makes(4) == 6.0
+    out = np.zeros(2)
+    of_rows(np.arange(6.0).reshape(2, 3), out)
+    assert out.tolist() == [3.0, 12.0]
 
 
 @compiled_only
@@ -56,9 +57,3 @@ def test_lean_kernels_call_nothing_that_counts():
     fresh = numba.njit(**module.LEAN)(adds.py_func)  # what is stored on disk cannot be looked into
     fresh(np.ones(3))
     assert "NRT_incref" not in "".join(fresh.inspect_llvm().values())
-
-
-def test_an_unlocked_kernel_computes_the_same():
-    out = np.zeros(2)
-    of_rows(np.arange(6.0).reshape(2, 3), out)
-    assert out.tolist() == [3.0, 12.0]

@@ -1,14 +1,11 @@
-"""The index of nodes finds what best fit finds."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+"""Nodes for whole GPUs: best fit without needless migration, and the index that finds the same."""
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards import board_of
+from gpusched_env.simulator import Board
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import (
@@ -23,9 +20,6 @@ from gpusched_env.simulator.placement.node_index import (
     new_capacity,
 )
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import Board
 
 node = st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(0, 8), st.integers(0, 8))
 
@@ -46,7 +40,7 @@ def measured(nodes: np.ndarray) -> Board:
 
 @settings(max_examples=60, deadline=None)
 @given(facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80), data=st.data())
-def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):
+def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts, data):
     board = measured(make_nodes(facts))
     nodes = board.nodes
     for _ in range(10):
@@ -71,7 +65,7 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
     gpu_type=st.integers(0, 1),
     data=st.data(),
 )
-def test_nodes_rank_as_best_fit_ranks_them(facts: list[tuple[int, int, int, int]], gpus: int, gpu_type: int, data):
+def test_nodes_rank_as_best_fit_ranks_them(facts, gpus, gpu_type, data):
     board = measured(make_nodes(facts))
     preferred = data.draw(st.integers(-1, len(facts) - 1))
     keys = {n: fit_key(board, n, gpu_type, gpus, preferred) for n in range(len(facts))}
@@ -89,3 +83,36 @@ def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():
     assert most_free(board, 0, 8) == 3
     assert [find_ranked(board, 0, 1, -1, rank) for rank in (0, 1)] == [1, 0]
     assert [count_fitting(board, 0, g) for g in (1, 2, 3, 4)] == [2, 2, 1, 0]
+
+
+# type, GPUs, free now, free before the round
+NODES = np.array([[0, 8, 8, 8], [0, 8, 3, 3], [1, 4, 4, 4], [0, 8, 5, 2]], dtype=np.int64)
+
+
+def fit(gpu_type: int, gpus: int, preferred: int = -1, after: int = -1, nodes: np.ndarray = NODES) -> int:
+    return best_fit(board_of(nodes=nodes), gpu_type, gpus, preferred, after)
+
+
+def test_the_previous_node_of_the_type_comes_first_and_then_the_fullest_that_fits():
+    assert [fit(0, g) for g in (1, 3, 4, 5, 6, 8)] == [1, 1, 3, 3, 0, 0]
+    assert fit(1, 4) == 2
+    assert fit(1, 5) == -1
+    assert fit(2, 1) == -1
+    assert fit(0, 2, preferred=0) == 0
+    assert fit(0, 6, preferred=1) == 0
+    assert fit(1, 1, preferred=0) == 2
+
+
+def test_among_equals_the_one_that_had_room_before_the_round_and_was_fullest():
+    """From an empty cluster all are equal; node 1 had 2 GPUs free before, node 2 had 6, node 0 had none."""
+    nodes = np.array([[0, 8, 8, 0], [0, 8, 8, 2], [0, 8, 8, 6], [0, 8, 8, 1]], dtype=np.int64)
+    assert [fit(0, g, nodes=nodes) for g in (1, 2, 3, 6)] == [3, 1, 2, 2]
+    assert fit(0, 7, nodes=nodes) == 0  # it fitted on none: the first
+
+
+def test_the_nodes_can_be_walked_from_best_to_worst():
+    walked, after = [], -1
+    while (node := fit(0, 2, preferred=3, after=after)) >= 0:
+        walked.append(node)
+        after = fit_key(board_of(nodes=NODES), node, 0, 2, 3)
+    assert walked == [3, 1, 0]

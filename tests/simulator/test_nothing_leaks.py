@@ -1,17 +1,18 @@
 """No policy's decisions depend on the epochs that unfinished jobs will need, or on jobs and prices to come."""
 
-from __future__ import annotations
-
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from any_instance import AnyInstance
 from compiled_policies import POLICIES
 from gpusched_baselines import make_policy
-from gpusched_env import Instance, Result, simulate
+from gpusched_env import Instance, Result, Scenario, make_instance, simulate
+from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.model import PriceSeries
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
@@ -47,7 +48,7 @@ def altered_after(instance: Instance, result: Result, time_s: float, seed: int) 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9))
-def test_the_past_does_not_depend_on_epochs_to_be_done_and_on_jobs_to_come(name: str, seed: int, share: float):
+def test_the_past_does_not_depend_on_epochs_to_be_done_and_on_jobs_to_come(name, seed, share):
     instance = random_instance(seed, jobs=10, nodes=3, kinds=bool(seed % 2), interference=bool(seed % 4 == 3))
     first = simulate(instance, POLICIES[name])
     time_s = float(first.completion_s.max() * share)
@@ -70,7 +71,6 @@ class ByPrice:
     name, preemption = "by-price", False
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Wait, if the next hour costs more than the mean."""
         edges = view.now_s + 300.0 * np.arange(13.0)
         ahead = np.empty(12)
         forecast_prices(view.board, edges, ahead)
@@ -85,7 +85,7 @@ class ByPrice:
 
 @pytest.mark.parametrize("name", ["by-price", "sts-x", "rollout"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_past_does_not_depend_on_prices_that_are_not_published(name: str, seed: int):
+def test_the_past_does_not_depend_on_prices_that_are_not_published(name, seed):
     instance, rng = random_instance(seed, jobs=10, nodes=3), np.random.default_rng(seed)
     starts = np.arange(-20.0, 100.0) * 300.0
     series = PriceSeries(starts, rng.uniform(0.01, 0.5, 120), published_s=starts - 400.0, forecast_noise=0.1)
@@ -119,3 +119,66 @@ def test_the_check_itself_finds_a_leak():
     other = altered_after(instance, first, time_s, 1)
     second = simulate(other, Peeker(other.jobs.epochs_needed))
     assert not np.array_equal(until(first, time_s), until(second, time_s))
+
+
+ROWS = "submission_s,start_s,duration_s,gpus\n0,100,1000,4\n10,50,200,8\n20,60,50,2\n"
+
+
+@pytest.fixture
+def scenario(tmp_path: Path) -> Scenario:
+    path = tmp_path / "trace.csv"
+    path.write_text(ROWS, encoding="utf-8")
+    return Scenario(cluster={"nodes": 1, "gpu_types": ["V100"]}, trace={"path": str(path)})
+
+
+def shown(rows: np.ndarray) -> tuple[list[float], list[float]]:
+    """Return what rows of jobs say of their traced starts and configurations, without rows that are not there yet."""
+    there = rows[~np.isnan(rows[:, at.SUBMISSION])]
+    return there[:, at.TRACED_START_S].tolist(), there[:, at.TRACED_CONFIG].tolist()
+
+
+@dataclass
+class Reader:
+    """Decides as EDF, and notes what it sees of the jobs that are there."""
+
+    name: str = "reader"
+    preemption: bool = True
+    seen: list[tuple[list[float], list[float]]] = field(default_factory=list)
+
+    def decide(self, view, rng):
+        self.seen.append(shown(view.jobs))
+        make_policy("edf").decide(view, rng)
+
+
+@dataclass
+class Replayer(Reader):
+    replays: bool = True
+
+
+def test_only_a_policy_that_replays_sees_traced_starts(scenario):
+    instance = make_instance(scenario, 0)
+    assert instance.jobs.traced_start_s.tolist() == [100.0, 50.0, 60.0]
+    for policy in (Reader(), Replayer(replays=False)):
+        simulate(instance, policy)
+        assert len(policy.seen[-1][0]) == 3
+        for starts, configurations in policy.seen:
+            assert np.isnan(starts).all()
+            assert set(configurations) == {-1.0}
+    policy = Replayer()
+    instance = make_instance(scenario, 0)
+    simulate(instance, policy)
+    assert policy.seen[0] == ([100.0], [float(instance.jobs.traced_config[0])])
+    assert policy.seen[-1] == ([100.0, 50.0, 60.0], instance.jobs.traced_config.astype(float).tolist())
+
+
+def test_environments_never_show_them(scenario):
+    single = AnyInstance(make_instance(scenario, 0))
+    single.reset()
+    several = GpuClusterVectorEnv(1, scenario)
+    several.reset(seed=0)
+    assert all(instance.jobs.traced_start_s is not None for instance in (single.instance, *several.instances))
+    for view in (single.view, several.views[0]):
+        starts, configurations = shown(view.jobs)
+        assert starts
+        assert np.isnan(starts).all()
+        assert set(configurations) == {-1.0}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,14 +10,12 @@ from hypothesis import strategies as st
 
 from boards import board_of
 from gpusched_env.mechanisms.shares.placement import slots
+from gpusched_env.simulator import Board
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.placement.placement import fits, place, release
 from gpusched_env.simulator.rounds import begin_round, stays
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import Board
 
 HALF, QUARTER = at.UNITS // 2, at.UNITS // 4
 ONE, TWO, FOUR, HALF_GPU, QUARTER_GPU, TWO_NODES = range(6)
@@ -44,19 +41,8 @@ class Round:
     @classmethod
     def of(cls, *gpus: int, jobs: int = 3) -> Round:
         table = np.zeros((jobs, at.JOB_COLUMNS))
-        table[
-            :,
-            [
-                at.CONFIG,
-                at.NODE,
-                at.SLOT,
-                at.OLD_CONFIG,
-                at.OLD_NODE,
-                at.OLD_SLOT,
-                at.PREFERRED_NODE,
-                at.PREFERRED_SLOT,
-            ],
-        ] = -1.0
+        old, preferred = [at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT], [at.PREFERRED_NODE, at.PREFERRED_SLOT]
+        table[:, [at.CONFIG, at.NODE, at.SLOT, *old, *preferred]] = -1.0
         nodes = np.zeros((len(gpus), at.NODE_COLUMNS + 8), dtype=np.int64)
         for column in (at.NODE_GPUS, at.USABLE, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
@@ -66,17 +52,8 @@ class Round:
         measure(board)
         return cls(board)
 
-    @property
-    def jobs(self) -> np.ndarray:
-        return self.board.jobs
-
-    @property
-    def nodes(self) -> np.ndarray:
-        return self.board.nodes
-
-    @property
-    def capacity(self) -> np.ndarray:
-        return self.board.capacity
+    def __getattr__(self, name: str) -> np.ndarray:
+        return getattr(self.board, name)
 
     def place(self, job: int, config: int) -> bool:
         return place(self.board, job, config)
@@ -98,11 +75,9 @@ class Round:
         return self.nodes[:, at.FREE].tolist()
 
     def used(self, node: int) -> list[float]:
-        """Return what is used of every shared GPU of a node."""
         return (self.nodes[node, at.NODE_COLUMNS : at.NODE_COLUMNS + 4] / at.UNITS).tolist()
 
     def next_round(self) -> None:
-        """Begin another round, from an empty cluster, with every job active."""
         self.board.count[at.ACTIVE] = len(self.jobs)
         begin_round(self.board, True)
 
@@ -230,7 +205,7 @@ steps = st.lists(st.tuples(st.integers(0, 7), st.integers(-1, 5), st.booleans())
 
 @settings(max_examples=200, deadline=None)
 @given(gpus=st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=5), steps=steps)
-def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], steps: list[tuple[int, int, bool]]):
+def test_after_any_sequence_the_books_agree_with_what_is_held(gpus, steps):
     now = Round.of(*gpus, jobs=8)
     for job, config, anew in steps:
         if anew:

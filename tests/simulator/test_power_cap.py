@@ -119,12 +119,9 @@ def test_policies_see_the_cap_and_the_next_one_from_its_notice_on():
     ]
 
 
-def test_of_several_changes_of_the_cap_that_are_told_the_next_is_seen():
+def test_of_several_changes_of_the_cap_the_next_is_seen_and_those_to_come_are_not_on_the_board():
     clock = State(two_jobs(PowerCap((0.0, HOUR, 2.0 * HOUR), (2.0, 1.0, 1.5), (0.0, 0.0, 0.0)))).board.clock
     assert (clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW]) == (HOUR, 1.0)
-
-
-def test_a_board_does_not_have_the_caps_to_come():
     one, other = (State(two_jobs(PowerCap((0.0, HOUR), (2.0, kw)))) for kw in (1.0, 1.5))
     for name, array in one.board.__getstate__().items():
         if name != "facts":
@@ -145,7 +142,7 @@ POLICIES = ("edf", "edf-preemptive", "greedy-fill", "sts", "sts-x")
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000), share=st.floats(0.5, 0.9))
-def test_the_site_is_never_above_a_hard_cap_after_a_round(name: str, seed: int, share: float):
+def test_the_site_is_never_above_a_hard_cap_after_a_round(name, seed, share):
     def check(state: State) -> None:
         clock = state.board.clock
         nodes = state.board.nodes
@@ -158,7 +155,7 @@ def test_the_site_is_never_above_a_hard_cap_after_a_round(name: str, seed: int, 
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_a_cap_above_the_peak_changes_nothing_but_adds_rounds_at_its_changes(name: str):
+def test_a_cap_above_the_peak_changes_nothing_but_adds_rounds_at_its_changes(name):
     made = replace(capped(3, 0.7), mechanisms=())
     free = simulate(made, make_policy(name))
     wide = simulate(made.with_mechanisms(constant(peak_kw(made))), make_policy(name))
@@ -169,7 +166,7 @@ def test_a_cap_above_the_peak_changes_nothing_but_adds_rounds_at_its_changes(nam
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name: str):
+def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name):
     made = capped(5, 0.6)
     caps = made.of(PowerCap).cap_kw
     lower = made.with_mechanisms(replace(made.of(PowerCap), cap_kw=(*caps[:3], *(0.9 * kw for kw in caps[3:]))))
@@ -181,7 +178,7 @@ def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name: st
 
 @pytest.mark.parametrize("soft", [None, 0.7])
 @pytest.mark.parametrize("name", ["edf", "sts-x"])
-def test_the_audit_agrees_and_finds_a_cap_that_was_not_kept(tmp_path, name: str, soft: float | None):
+def test_the_audit_agrees_and_finds_a_cap_that_was_not_kept(tmp_path, name, soft):
     made = capped(7, 0.5)
     made = replace(made, gpu_hour_eur=2.0).with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
     result = simulate(made, make_policy(name))

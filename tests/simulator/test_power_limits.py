@@ -1,9 +1,7 @@
 """Power limits and power by application: by hand, beside an independent sum, and in files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -24,9 +22,6 @@ from run_files import audited, loaded_again
 from scripted import Scripted
 from small_instances import CERTAIN, KILOWATT, hours_job, kilowatt_cluster
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ONE, LIMITED, TWO = Configuration("V", 1), Configuration("V", 1, power_limit=0.5), Configuration("V", 2)
 TIMES = {ONE: 1.0, LIMITED: 1.25, TWO: 0.6}
 
@@ -43,16 +38,13 @@ def test_a_gpu_at_half_its_power_costs_half_for_longer():
     assert result.energy_eur == pytest.approx(0.625)
 
 
-def test_a_change_of_the_limit_alone_takes_no_restart_and_is_no_switch():
+def test_a_change_of_the_limit_alone_takes_no_restart_and_is_no_switch_unlike_one_of_the_node():
     """Half an hour at full power, then the other half of the epoch at half the power; a restart would take 600 s."""
     steps = {0.0: {0: (0, 0, None)}, 0.5 * HOUR: {0: (1, 0, None)}}
     result = simulate(cluster(TIMES, restart_s=600.0), Scripted(steps))
     assert result.completion_s == pytest.approx([0.5 * HOUR + 0.625 * HOUR])
     assert result.energy_eur == pytest.approx(0.5 + 0.625 * 0.5)
     assert result.switches.tolist() == [0]
-
-
-def test_a_change_of_limit_and_node_takes_a_restart():
     steps = {0.0: {0: (0, 0, None)}, 0.5 * HOUR: {0: (1, 1, None)}}
     result = simulate(cluster(TIMES, restart_s=600.0), Scripted(steps))
     assert result.completion_s == pytest.approx([0.5 * HOUR + 600.0 + 0.625 * HOUR])
@@ -94,7 +86,6 @@ def test_where_gpus_idle_a_limit_saves_while_they_work():
 
 
 def drawn(seed: int) -> Instance:
-    """Make an instance of one of several kinds with power limits."""
     instance = random_instance(seed, jobs=8, kinds=seed % 3 > 0, spread=seed % 5 == 4, restart_s=3.0 * (seed % 2))
     if seed % 3 == 2:
         instance = by_utilisation(instance)
@@ -108,7 +99,7 @@ def check(result: Result, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["edf-preemptive", "sts", "sts-x"])
 @pytest.mark.parametrize("seed", range(6))
-def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name: str, seed: int, tmp_path: Path):
+def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name, seed, tmp_path):
     instance = drawn(seed)
     result = simulate(instance, make_policy(name))
     check(result, tmp_path / "run")
@@ -118,7 +109,7 @@ def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name: str, seed
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed: int):
+def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed):
     instance = random_instance(seed, kinds=bool(seed % 2), restart_s=5.0 * (seed % 3))
     limited = with_power_limits(instance, seed)
     seconds = limited.jobs.seconds_per_epoch.copy()
@@ -131,7 +122,7 @@ def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed:
         np.testing.assert_array_equal(ours.log, theirs.log)
 
 
-def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path: Path):
+def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path):
     instance = drawn(3)
     result = simulate(instance, make_policy("edf-preemptive"))
     write_run(result, tmp_path / "run")
@@ -141,7 +132,7 @@ def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path: Path):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_instance_file_keeps_limits_and_saved_power(seed: int, tmp_path: Path):
+def test_an_instance_file_keeps_limits_and_saved_power(seed, tmp_path):
     instance = drawn(seed)
     assert loaded_again(instance, tmp_path) == instance
 

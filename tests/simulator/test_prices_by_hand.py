@@ -1,7 +1,5 @@
 """Prices by period, worked out by hand on the three-job instance: what is billed, emitted and known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -42,20 +40,15 @@ def priced(instance: Instance | None = None, **changes: Any) -> Instance:
 
 
 def run(**changes: Any) -> Result:
-    """Run the three jobs, one after the other."""
     return simulate(priced(**changes), OneAfterTheOther())
 
 
-def test_energy_is_billed_at_the_price_of_each_period():
+def test_energy_is_billed_at_the_price_of_each_period_and_kwh_and_kg_are_metered_by_the_same_integral():
     """1 kW: 1 h at 1 €, 2 h at 3 €, 3 h at 0.50 €; job 0 has 1 h of the first and 1 h of the second, and so on."""
     result = run()
     assert result.completion_s.tolist() == [2 * HOUR, 4 * HOUR, 6 * HOUR]
     assert result.energy_eur == pytest.approx(1.0 + 6.0 + 1.5)
     assert result.job_energy_eur == pytest.approx([1.0 + 3.0, 3.0 + 0.5, 1.0])
-
-
-def test_kwh_and_kg_are_metered_by_the_same_integral():
-    result = run()
     assert result.energy_kwh == pytest.approx(6.0)
     assert result.co2_kg == pytest.approx(0.1 + 2 * 0.2 + 3 * 1.0)
 
@@ -110,7 +103,7 @@ def test_what_is_not_published_is_not_on_the_board():
 
 
 @pytest.mark.parametrize("name", ["edf", "sts", "sts-x"])
-def test_a_constant_series_costs_what_the_constant_price_costs(name: str):
+def test_a_constant_series_costs_what_the_constant_price_costs(name):
     instance = random_instance(3, jobs=20)
     flat = PriceSeries(np.arange(-3.0, 60.0) * 700.0, np.full(63, instance.energy_price_eur_per_kwh))
     ours = simulate(replace(instance, prices=flat), make_policy(name))
@@ -123,7 +116,7 @@ def test_a_constant_series_costs_what_the_constant_price_costs(name: str):
 
 @given(at=st.floats(0.01, 5.0), period=st.integers(0, 2))
 @settings(max_examples=30, deadline=None)
-def test_splitting_a_period_changes_nothing(at: float, period: int):
+def test_splitting_a_period_changes_nothing(at, period):
     starts = np.sort(np.append(EDGES, EDGES[period] + at * HOUR if period == 2 else EDGES[period] + at / 6 * HOUR))
     of = np.searchsorted(EDGES, starts, side="right") - 1
     split = run(start_s=starts, eur_per_kwh=SERIES.eur_per_kwh[of], g_per_kwh=SERIES.g_per_kwh[of])

@@ -1,9 +1,6 @@
 """Two stages: an application runs on whole GPUs for `profile_s` before shares are open to it; by hand, and audited."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -30,9 +27,6 @@ from gpusched_env.simulator import layout as at
 from refusals import refused
 from run_files import audited, edited, loaded_again
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 ONE, SHARE = Configuration("V", 1), Configuration("V", 1, share=0.5)
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=4)
@@ -47,7 +41,6 @@ class ShareIfOpen:
     preemption: bool = True
 
     def decide(self, view, rng):
-        """Place each job, and ask for a round at the pause."""
         paused = self.pause_s <= view.now_s < self.pause_s + 10.0
         for job in view.active:
             view.set_timer(
@@ -121,7 +114,7 @@ def two_stages(jobs: int = 40) -> Scenario:
 
 
 @pytest.mark.parametrize("name", ["fill", "antman", "pack", "sts-x"])
-def test_policies_keep_to_it_and_every_run_audits_clean(tmp_path: Path, name: str):
+def test_policies_keep_to_it_and_every_run_audits_clean(tmp_path, name):
     instance, policy = make_instance(two_stages(), seed=1), make_policy(name)
     result = simulate(instance, policy)
     assert audited(result, tmp_path / "run") == []
@@ -133,7 +126,7 @@ def test_policies_keep_to_it_and_every_run_audits_clean(tmp_path: Path, name: st
     assert rollout(env, policy, instance=instance)[0].total_eur == pytest.approx(result.total_eur, rel=1e-9)
 
 
-def test_a_share_before_the_profile_is_found(tmp_path: Path):
+def test_a_share_before_the_profile_is_found(tmp_path):
     assert audited(simulate(jobs_of(100.0), ShareIfOpen()), tmp_path / "run") == []
     with edited(tmp_path / "run" / "instance.json") as document:
         document["interference"]["profile_s"] = 101.0
@@ -144,7 +137,7 @@ def test_a_share_before_the_profile_is_found(tmp_path: Path):
     assert len(found) == 3
 
 
-def test_an_instance_file_keeps_it_and_says_nothing_of_0(tmp_path: Path):
+def test_an_instance_file_keeps_it_and_says_nothing_of_0(tmp_path):
     for profile_s in (0.0, 100.0):
         assert loaded_again(jobs_of(profile_s), tmp_path) == jobs_of(profile_s)
         assert ("profile_s" in (tmp_path / "instance.json").read_text(encoding="utf-8")) == (profile_s > 0.0)

@@ -1,7 +1,5 @@
 """Memory that moves between the jobs on a GPU: limits, overflow, and the delay with which limits follow; by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -41,21 +39,15 @@ def completed(instance: Instance, folder) -> list[float]:
     return result.completion_s.tolist()
 
 
-def test_a_job_that_fits_in_what_is_left_is_not_slowed_though_its_share_is_smaller(tmp_path):
+def test_what_does_not_fit_is_moved_in_every_mini_batch_and_what_fits_slows_nothing(tmp_path):
     """10 GiB beside 6: more than 0.4 of 16. The other runs in half of the time; the guaranteed one at 1 / 1.25."""
     assert completed(instance_of(need=(6.0, 10.0)), tmp_path) == pytest.approx([1250.0, 2000.0])
-
-
-def test_what_does_not_fit_is_moved_out_and_back_in_every_mini_batch(tmp_path):
-    """4 GiB of the other are in host memory while the guaranteed job is there: 1 + 4 · ADDED as long."""
+    # 4 GiB of the other are in host memory while the guaranteed job is there: 1 + 4 · ADDED as long.
     slow = 1.0 + 4.0 * ADDED
     assert completed(instance_of(need=(10.0, 10.0)), tmp_path) == pytest.approx(
         [1250.0, 1250.0 + 2000.0 - 1250.0 / slow]
     )
-
-
-def test_below_its_working_minimum_a_job_nearly_stands(tmp_path):
-    """6 GiB are left and 7 are the least: the other has the least speed, 0.02, until the first job has left."""
+    # 6 GiB are left and 7 are the least: the other has the least speed, 0.02, until the first job has left.
     instance = instance_of(need=(10.0, 10.0), least=(1.0, 7.0))
     assert completed(instance, tmp_path) == pytest.approx([1250.0, 1250.0 + 2000.0 - 0.02 * 1250.0])
 

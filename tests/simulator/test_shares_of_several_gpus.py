@@ -1,9 +1,7 @@
 """Shares of several GPUs: blocks of a node, consecutive nodes, the speed of the slowest GPU, charges; by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +16,6 @@ from gpusched_env.simulator import Result, State, simulate
 from gpusched_env.simulator.kernels import has_room, speed_now
 from refusals import refused
 from run_files import loaded_again
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=4)
@@ -59,6 +54,9 @@ def test_names_tell_gpus_nodes_shares_and_priorities():
     assert [c.name for c in CONFIGS[:3]] == ["Vx4x0.6!", "Vx2x0.6!", "2*Vx4x0.6!"]
     assert [c.name for c in CONFIGS[3:]] == ["Vx0.4", "Vx2x0.4", "2*Vx4x0.4"]
     assert (FIRST_4.kind, FIRST_8.kind, FIRST_8.gpus) == ("shared", "shared", 4.8)
+    instance = instance_of((FIRST_4,), (0.5,))
+    with refused("configurations[0]", "Vx4x0.6!", "shares of one GPU"):
+        replace(instance, nodes=(*instance.nodes, *instance.nodes), hosts=1)
 
 
 def test_an_opportunistic_job_beside_a_job_of_four_gpus_uses_what_that_leaves_on_its_own(tmp_path):
@@ -159,9 +157,3 @@ def test_any_policy_runs_and_audits_clean_with_memory_that_moves(name, tmp_path)
     model = UtilisationModel(np.array([[0.3, 0.8]]), idle_power_w=np.array([60.0]), memory=own)
     instance = Instance.from_jobs([GPU], [Node("V", 4)] * 2, jobs, CONFIGS, interference=model)
     assert audited(simulate(instance, make_policy(name)), tmp_path) == []
-
-
-def test_cells_refuse_shares_of_several_gpus():
-    instance = instance_of((FIRST_4,), (0.5,))
-    with refused("configurations[0]", "Vx4x0.6!", "shares of one GPU"):
-        replace(instance, nodes=(*instance.nodes, *instance.nodes), hosts=1)

@@ -1,7 +1,5 @@
 """Jobs that share a GPU: what they cost and, with an interference model, how they slow each other down; by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -51,10 +49,7 @@ def test_pairs_slow_each_other_down_while_both_are_there():
     assert result.completion_s == pytest.approx([3.0 * HOUR, 5.5 * HOUR])
     assert result.energy_eur == pytest.approx(11.0)
     assert result.job_energy_eur == pytest.approx([3.0, 8.0])
-
-
-def test_a_job_that_comes_later_slows_the_one_that_runs():
-    """A runs alone for 1 h (1 epoch), then at 1.5 h an epoch: done at 2.5 h."""
+    # A runs alone for 1 h (1 epoch), then at 1.5 h an epoch: done at 2.5 h.
     result = run(two_jobs(slow(1.5, 2.0), second_s=HOUR))
     assert result.completion_s == pytest.approx([2.5 * HOUR, (2.5 + 3.25) * HOUR])
     assert result.switches.tolist() == [0, 0]
@@ -70,7 +65,7 @@ def test_policies_plan_with_the_worst_that_there_can_be():
     assert state.view.jobs[:, at.MIN_TAU].tolist() == [1.5 * HOUR, 2.0 * HOUR]
 
 
-def test_applications_that_may_not_share_are_no_neighbours():
+def test_what_is_planned_beside_neighbours_and_excesses_add_up():
     gpu = GpuType("V", 1000.0, 0.0, 16.0, 2)
     jobs = [
         Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {ONE: HOUR, HALF: HOUR}, application="A"),
@@ -80,9 +75,6 @@ def test_applications_that_may_not_share_are_no_neighbours():
     state = State(Instance.from_jobs([gpu], [Node("V", 2)], jobs, [ONE, HALF], interference=interference))
     state.advance()
     assert state.view.tau.tolist() == [[HOUR, 1.2 * HOUR], [HOUR, np.inf]]
-
-
-def test_quarters_are_planned_beside_three_others():
     quarter = Configuration("V", 1, share=0.25)
     gpu = GpuType("V", 1000.0, 0.0, 16.0, 2)
     jobs = [Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {quarter: HOUR, HALF: HOUR, ONE: HOUR}, application="A")]
@@ -91,10 +83,7 @@ def test_quarters_are_planned_beside_three_others():
     state = State(instance)
     state.advance()
     assert state.view.tau[0].tolist() == pytest.approx([HOUR, 1.4 * HOUR, 1.6 * HOUR])
-
-
-def test_excesses_add_up_beside_several_others():
-    """Three jobs on a GPU, each 20 % slower beside one other: 40 % beside two."""
+    # Three jobs on a GPU, each 20 % slower beside one other: 40 % beside two.
     third = Configuration("V", 1, share=1 / 3)
     gpu = GpuType("V", 1000.0, 0.0, 16.0, 1)
     jobs = [Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {third: HOUR}, application="A") for _ in range(3)]

@@ -1,16 +1,12 @@
 """Configurations spread over nodes: by hand, and what holds for every run."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 
 from crowded import Whatever, crowded
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, View, simulate
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, View, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import save_instance, write_run
 from gpusched_env.formats.run_folder import read_result
@@ -21,11 +17,6 @@ from gpusched_env.simulator.kernels import exchange, place
 from gpusched_env.simulator.placement.held_nodes import places_of
 from refusals import refused
 from run_files import audited, csv_rows, loaded_again
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env import Result
 
 HOUR = 3600.0
 TWO, FOUR, SPREAD = Configuration("V", 2), Configuration("V", 4), Configuration("V", 1, nodes=4, spread=True)
@@ -64,7 +55,7 @@ class Scripted:
             view.place(job, config)
 
 
-def test_jobs_that_are_exchanged_exchange_the_nodes_of_all_their_gpus() -> None:
+def test_jobs_that_are_exchanged_exchange_the_nodes_of_all_their_gpus():
     board = begin_run(cluster(LARGE, LARGE)).board
     for job in range(2):
         assert place(board, job, CONFIGS.index(SPREAD))
@@ -73,7 +64,7 @@ def test_jobs_that_are_exchanged_exchange_the_nodes_of_all_their_gpus() -> None:
     assert [places_of(board, job, old=False) for job in range(2)] == [[1] * 4, [0] * 4]
 
 
-def test_the_name_and_the_kind_say_that_it_is_spread() -> None:
+def test_the_name_and_the_kind_say_that_it_is_spread():
     assert (SPREAD.name, SPREAD.kind, SPREAD.gpus) == ("V~4", "spread", 4)
     for wrong in (
         {"gpus_per_node": 2, "nodes": 4},
@@ -84,26 +75,22 @@ def test_the_name_and_the_kind_say_that_it_is_spread() -> None:
             Configuration("V", spread=True, **wrong)
 
 
-def test_a_spread_job_runs_where_no_node_has_enough_free_gpus() -> None:
+def test_a_spread_job_runs_where_no_node_has_enough_free_gpus_and_pays_its_part_of_each():
     result = simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1)))
     rows = [row for row in result.intervals().select("job", "node", "gpus", "end_s").rows() if row[0] == 2]
     assert rows == [(2, 0, 2, 2 * HOUR), (2, 1, 2, 2 * HOUR)]
-
-
-def test_a_spread_job_pays_its_part_of_each_of_its_nodes() -> None:
-    result = simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1)))
     # Hour 1: two nodes of 5 kW, half of each. Hour 2: 3 kW alone on the first, half of the second. Hour 3: 3 kW.
     assert result.job_energy_eur.tolist() == pytest.approx([2.5, 2.5 + 2.5 + 3.0, 5.0 + 3.0 + 2.5])
     assert result.energy_eur == pytest.approx(10.0 + 8.0 + 3.0)
 
 
-def test_spread_gpus_that_fit_one_node_are_as_fast_as_together() -> None:
+def test_spread_gpus_that_fit_one_node_are_as_fast_as_together():
     result = simulate(cluster(LARGE), Scripted((2, -1)))
     assert result.completion_s.tolist() == [HOUR]
     assert simulate(cluster({SPREAD: 2.0}), Scripted((2, -1))).completion_s.tolist() == [2 * HOUR]  # not known together
 
 
-def test_gpus_are_on_as_few_nodes_as_can_be() -> None:
+def test_gpus_are_on_as_few_nodes_as_can_be():
     # Free are 1, 2 and 3 GPUs: all of the node with three, then one of the fullest node that still has one.
     one, three = Configuration("V", 1), Configuration("V", 3)
     jobs = [Job(0.0, 1e6, 0.001, 1.0, CERTAIN, 1.0, {c: HOUR}) for c in (three, TWO, one, SPREAD)]
@@ -131,14 +118,14 @@ class Again(Scripted):
             view.place(job, config)
 
 
-def test_a_spread_job_keeps_its_gpus_although_it_would_fit_one_node_now() -> None:
+def test_a_spread_job_keeps_its_gpus_although_it_would_fit_one_node_now():
     # After an hour the first job is complete, and its node has four GPUs for the large one.
     result = simulate(cluster({TWO: 1.0}, {TWO: 3.0}, LARGE, restart_s=60.0), Again((0, 0), (0, 1), (2, -1)))
     assert result.switches.tolist() == [0, 0, 0]
     assert result.completion_s[2] == 2 * HOUR
 
 
-def test_plans_count_on_as_few_nodes_as_can_be_and_bounds_on_full_ones() -> None:
+def test_plans_count_on_as_few_nodes_as_can_be_and_bounds_on_full_ones():
     instance = cluster(LARGE)
     assert planning_rate_eur_per_s(instance)[0] * HOUR == pytest.approx([3.0, 5.0, 5.0])
     assert least_rate_eur_per_s(instance)[0] * HOUR == pytest.approx([2.5, 5.0, 5.0])
@@ -146,7 +133,7 @@ def test_plans_count_on_as_few_nodes_as_can_be_and_bounds_on_full_ones() -> None
 
 
 @pytest.mark.parametrize("name", ["sts-x", "sts", "edf", "greedy", "path-relinking"])
-def test_policies_gain_by_spreading_where_no_node_has_two_free_gpus(name: str) -> None:
+def test_policies_gain_by_spreading_where_no_node_has_two_free_gpus(name):
     # Two jobs of three GPUs leave one GPU free on each node for eight hours. A job of two takes an hour together: it
     # is late by 0.8 h then, or one of the large ones by an hour, at 3.60 € an hour. Spread it takes two, in time.
     three, spread = Configuration("V", 3), Configuration("V", 1, nodes=2, spread=True)
@@ -166,7 +153,7 @@ def test_policies_gain_by_spreading_where_no_node_has_two_free_gpus(name: str) -
 
 
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_audits_clean_and_can_be_read_again(tmp_path: Path, preemption: bool) -> None:
+def test_any_run_audits_clean_and_can_be_read_again(tmp_path, preemption):
     spread = 0
     for seed in range(8):
         result = simulate(crowded(seed, spread=True), Whatever(preemption), seed=seed, review_s=20.0)
@@ -180,14 +167,14 @@ def test_any_run_audits_clean_and_can_be_read_again(tmp_path: Path, preemption: 
     ("column", "value"),
     [("gpus", "1"), ("end_s", str(HOUR)), ("node", "1"), ("epochs", "0.5"), ("configuration", "Vx4")],
 )
-def test_the_audit_finds_a_spread_interval_that_was_changed(tmp_path: Path, column: str, value: str) -> None:
+def test_the_audit_finds_a_spread_interval_that_was_changed(tmp_path, column, value):
     write_run(simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1))), tmp_path / "run")
     with csv_rows(tmp_path / "run" / "intervals.csv") as rows:
         next(row for row in rows if row["configuration"] == "V~4" and row["node"] == "0")[column] = value
     assert audit(tmp_path / "run")
 
 
-def test_an_instance_file_keeps_spread_configurations_and_others_have_no_such_column(tmp_path: Path) -> None:
+def test_an_instance_file_keeps_spread_configurations_and_others_have_no_such_column(tmp_path):
     assert loaded_again(TWO_BESIDE, tmp_path).configurations == CONFIGS
     save_instance(crowded(0), tmp_path / "i.json")
     assert "spread" not in (tmp_path / "i.json").read_text()

@@ -3,8 +3,6 @@
 So S is 1 on the first quarter and ½ from there on, and the mean need is ¼ + ¾ / 2 = 0.625 of the maximum epochs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -41,7 +39,7 @@ def test_a_fraction_that_rounding_leaves_below_an_edge_is_on_it(find):
 
 
 @pytest.mark.parametrize("bins", [1, 3, 7, 49, 100])
-def test_both_ways_of_finding_a_bin_agree_at_every_edge_and_between(bins: int):
+def test_both_ways_of_finding_a_bin_agree_at_every_edge_and_between(bins):
     edges = np.append(np.linspace(0.0, 1.0, bins + 1), [1.0, 1.0])  # as the table pads them
     places = np.concatenate([edges, edges - 5e-13, edges - 5e-12, edges + 5e-13, np.linspace(0.0, 1.0, 1009)])
     for place in np.clip(places, 0.0, 1.0).tolist():
@@ -83,7 +81,7 @@ def seen_at_edges() -> np.ndarray:
     return np.array(rows)
 
 
-def test_observations_at_milestones_show_the_survival_of_the_bin_that_begins_there(seen_at_edges: np.ndarray):
+def test_observations_at_milestones_show_the_survival_of_the_bin_that_begins_there(seen_at_edges):
     """From a quarter on, a job needs all that is left."""
     off, expected_left = seen_at_edges.T
     assert np.sum(off == 0.0) > 20

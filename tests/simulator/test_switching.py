@@ -4,10 +4,9 @@ Three nodes of two GPUs; every configuration takes 10 s an epoch, of which the j
 on on the same nodes 2 s, going on elsewhere 7 s.
 """
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -20,13 +19,7 @@ from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
 from instances import CERTAIN, random_instance
 from run_files import audited
-from scripted import Scripted
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from scripted import Place
+from scripted import Place, Scripted
 
 CONFIGURATIONS = (
     Configuration("V", 1),
@@ -88,12 +81,12 @@ BY_HAND: dict[str, tuple[dict[float, Place | None], float]] = {
 
 
 @pytest.mark.parametrize("case", BY_HAND)
-def test_every_distance_costs_what_it_should(tmp_path: Path, case: str):
+def test_every_distance_costs_what_it_should(tmp_path, case):
     steps, expected = BY_HAND[case]
     assert completion_s(tmp_path, steps, cluster()) == pytest.approx(expected, abs=1e-9)
 
 
-def test_several_nodes_of_which_one_is_another_are_a_restart(tmp_path: Path):
+def test_several_nodes_of_which_one_is_another_are_a_restart(tmp_path):
     """A leaves nodes 0 and 1 at 50 s and comes back on 0 and 2 at 60 s, since B is on node 1 by then."""
     steps: dict[float, Place | None] = {0.0: (SEVERAL, 0, None), 50.0: None, 60.0: (SEVERAL, 0, None)}
     assert completion_s(tmp_path, steps, cluster(jobs=2), {50.0: (TWO, 1, None)}) == pytest.approx(120.0)
@@ -113,7 +106,7 @@ def test_where_distances_are_not_plan_apart_every_change_is_a_restart(tmp_path, 
 
 
 @pytest.mark.parametrize(("resume_s", "returns_to"), [(RESUME_S, 1), (None, 0)])
-def test_a_paused_job_comes_back_to_its_last_node_where_that_is_cheaper(resume_s: float | None, returns_to: int):
+def test_a_paused_job_comes_back_to_its_last_node_where_that_is_cheaper(resume_s, returns_to):
     """It ran on node 1; placement would take node 0, the first that is empty, for a new job."""
     steps = {0.0: {A: ELSEWHERE}, 50.0: {}}
     state = State(cluster(resume_s))
@@ -163,7 +156,7 @@ def test_what_a_switch_would_cost_is_plan_before():
 
 
 @pytest.mark.parametrize("name", ["edf-preemptive", "greedy", "sts", "sts-x", "atc", "las"])
-def test_costs_that_are_all_alike_change_no_run(name: str):
+def test_costs_that_are_all_alike_change_no_run(name):
     """Policies without shares to change cannot tell an instance with equal costs from one with a restart only."""
     policy = make_policy(name)
     for seed in range(4):
@@ -174,7 +167,7 @@ def test_costs_that_are_all_alike_change_no_run(name: str):
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (5, 999_999)])
-def test_marks_tell_one_node_and_two_apart(first: int, second: int):
+def test_marks_tell_one_node_and_two_apart(first, second):
     """A mark is a number in base 1,000,003 whose digits are the nodes, from 1."""
     assert add_to_mark(0, first) == first + 1
     assert add_to_mark(add_to_mark(0, first), second) == (first + 1) * 1_000_003 + second + 1

@@ -1,7 +1,5 @@
 """A node that is up, one that is free and one that is busy are three things: nothing is placed on one that is down."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np
@@ -13,7 +11,7 @@ from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.state import State
 from instances import random_instance
 
-module = importlib.import_module("gpusched_env.simulator.simulate")
+module = importlib.import_module("gpusched_env.simulator.policy_run")
 
 
 class NodeDown(State):

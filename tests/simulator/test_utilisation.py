@@ -1,7 +1,5 @@
 """Jobs that divide the time of a GPU by utilisation and priority: speeds, costs and places; by hand and by property."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -13,17 +11,7 @@ from any_instance import AnyInstance
 from first_rounds import begin_run
 from fixed import Fixed
 from gpusched_baselines import make_policy
-from gpusched_env import (
-    Configuration,
-    GpuType,
-    Instance,
-    Job,
-    Node,
-    Result,
-    UtilisationModel,
-    rollout,
-    simulate,
-)
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, Result, UtilisationModel, rollout, simulate
 from gpusched_env.mechanisms.shares.slowdown import speed_by_utilisation
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -63,11 +51,8 @@ def test_with_one_priority_the_time_is_shared_fairly():
     assert run(jobs_of((0.4, 0.6), (HALF,)), 0, 0).completion_s == pytest.approx([1000.0, 1000.0])
 
 
-def test_a_guest_alone_is_as_fast_as_alone():
+def test_a_guest_alone_is_as_fast_as_alone_and_beside_a_full_host_never_dead():
     assert run(jobs_of((0.8,), (GUARANTEED, OPPORTUNISTIC)), 1).completion_s == pytest.approx([1000.0])
-
-
-def test_a_guest_beside_a_host_that_fills_the_gpu_is_never_quite_dead():
     result = run(jobs_of((1.0, 1.0), (GUARANTEED, OPPORTUNISTIC)), 0, 1)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.02])
 
@@ -80,9 +65,6 @@ def test_power_follows_utilisation_where_it_is_asked_for():
     guest = together * (1.2 * 0.4 + 0.8 * 0.8 * 0.53125) + alone * (1.2 + 0.8 * 0.8)
     assert result.job_energy_eur == pytest.approx([host, guest])
     assert result.energy_eur == pytest.approx(host + guest)
-
-
-def test_power_by_utilisation_holds_for_whole_gpus_too():
     result = run(jobs_of((0.25,), (ONE,), idle_power_w=np.array([200.0])), 0)
     assert result.energy_eur == pytest.approx((1.0 + 0.2 + 0.8 * 0.25) * 1000.0 / 3600.0)
 
@@ -137,12 +119,9 @@ DEMANDS = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(
-    demand=DEMANDS,
-    overhead=st.sampled_from([0.001, 0.03, 0.5]),
-    filled=st.floats(0.0, 1.0),
-    least=st.floats(0.01, 1.0),
+    demand=DEMANDS, overhead=st.sampled_from([0.001, 0.03, 0.5]), filled=st.floats(0.0, 1.0), least=st.floats(0.01, 1.0)
 )
-def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhead: float, filled: float, least: float):
+def test_a_gpu_never_works_more_than_all_of_its_time(demand, overhead, filled, least):
     model = UtilisationModel(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
     sharing = np.zeros(at.SHARING_COLUMNS)
     sharing[[at.OVERHEAD, at.LEAST_SPEED]] = model.overhead, model.least_speed
@@ -156,7 +135,7 @@ def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhe
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), power=st.booleans(), name=st.sampled_from(["edf", "sts-x", "edf-preemptive"]))
-def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed: int, power: bool, name: str):
+def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed, power, name):
     instance, policy = by_utilisation(random_instance(seed, kinds=True), power=power), make_policy(name)
     slowest = []
     direct = simulate(
@@ -185,7 +164,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
         ({"fastest": 1}, "interference.fastest"),
     ],
 )
-def test_a_wrong_number_is_named(values: dict[str, object], field: str):
+def test_a_wrong_number_is_named(values, field):
     with refused(field):
         UtilisationModel(**{"utilisation": np.ones((1, 1)), **values})
 

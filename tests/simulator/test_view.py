@@ -1,7 +1,5 @@
 """What policies may see: read-only, live, and nothing of what is to come."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 from dataclasses import replace
@@ -40,7 +38,7 @@ def begun(jobs: int = 1) -> State:
 
 
 @pytest.mark.parametrize("name", ARRAYS)
-def test_the_arrays_of_a_view_are_read_only_but_the_memory(name: str):
+def test_the_arrays_of_a_view_are_read_only_but_the_memory(name):
     array = getattr(begun().view, name)
     if name == "memory":
         array[0, 0] = 3.0
@@ -98,7 +96,7 @@ def test_rows_of_jobs_to_come_are_nan_in_the_view_and_on_the_board():
 
 
 @pytest.mark.parametrize("jobs", [1, 2, 3, 4])
-def test_distributions_are_nan_until_a_job_that_has_them_is_submitted(jobs: int):
+def test_distributions_are_nan_until_a_job_that_has_them_is_submitted(jobs):
     state = begun(jobs)
     whole = DistributionTable.of(state.instance.jobs.distributions)
     submitted = int(state.board.count[at.SUBMITTED])
@@ -140,13 +138,13 @@ def test_a_choice_sets_the_wake_up_and_lets_the_place_go_and_places_nothing():
 
 
 @pytest.mark.parametrize("choice", [0, None, (0, None, False), np.int64(1)])
-def test_what_is_no_choice_is_refused(choice: object):
+def test_what_is_no_choice_is_refused(choice):
     with refused("choice", choice):
         begun().view.apply(0, choice)
 
 
 @pytest.mark.parametrize("timer_s", [float("nan"), -5.0, 1.1e12])
-def test_a_choice_with_a_wake_up_out_of_its_range_changes_nothing(timer_s: float):
+def test_a_choice_with_a_wake_up_out_of_its_range_changes_nothing(timer_s):
     state = begun()
     state.board.jobs[0, at.PREFERRED_NODE] = 1.0
     with refused("choice.timer_s", timer_s):
@@ -186,7 +184,7 @@ def test_a_job_is_placed_on_the_node_that_was_chosen():
     assert state.view.nodes[:, at.FREE].tolist() == [0, 2, 1, 0]
 
 
-def test_a_job_that_does_not_fit_on_the_chosen_node_is_placed_as_if_it_came_anew():
+def test_what_does_not_fit_where_it_was_put_goes_where_it_fits_best():
     state = four_nodes()
     assert put(state, 0, ONE, node=2) == [2.0, -1.0]
     state.board.jobs[1, at.PREFERRED_NODE] = 3.0  # where it was before
@@ -195,9 +193,6 @@ def test_a_job_that_does_not_fit_on_the_chosen_node_is_placed_as_if_it_came_anew
     assert put(state, 0, HALF, node=2, gpu=0) == [2.0, 0.0]
     assert put(state, 1, HALF, node=2, gpu=0) == [2.0, 0.0]
     assert put(state, 2, HALF, node=2, gpu=0) == [0.0, 0.0]
-
-
-def test_a_share_without_a_gpu_goes_where_it_fits_best():
     state = four_nodes()
     assert put(state, 0, HALF, node=1) == [1.0, 0.0]
     assert put(state, 1, HALF, node=0) == [1.0, 0.0]  # the fullest shared GPU
@@ -218,7 +213,7 @@ def test_a_share_without_a_gpu_goes_where_it_fits_best():
         ({"gpu": 0}, "gpu", "None without a node"),
     ],
 )
-def test_a_choice_of_a_place_that_is_not_there_is_named_and_changes_nothing(place, field: str, allowed: str):
+def test_a_choice_of_a_place_that_is_not_there_is_named_and_changes_nothing(place, field, allowed):
     state = four_nodes()
     before = state.board.jobs.copy()
     with refused(f"choice.{field}", allowed=f"{allowed}$"):
@@ -239,7 +234,6 @@ class LastNode:
         return Choice(view.configurations.index(kind), node=node, gpu=gpu)
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Do what is chosen, job by job."""
         for job in view.active.tolist():
             choice = self.choose(view, job)
             view.apply(job, choice)
@@ -256,7 +250,7 @@ def test_a_policy_that_names_places_gets_them_in_a_simulation_and_in_an_environm
 
 
 @pytest.mark.parametrize("job", [-1, 1, 11, 99])
-def test_only_jobs_that_are_active_can_be_decided(job: int):
+def test_only_jobs_that_are_active_can_be_decided(job):
     view = begun().view
     for call in (lambda: view.apply(job, Choice(0)), lambda: view.clear_preferred_node(job)):
         with refused("job", job):

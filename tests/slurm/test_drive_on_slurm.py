@@ -1,7 +1,5 @@
 """A driver on a real Slurm: a job is placed, changed, audited; what a killed driver did is undone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -41,7 +39,6 @@ done
 
 @pytest.fixture
 def cluster(tmp_path, monkeypatch):
-    """A test cluster that the commands of this process mean, too."""
     with EmulatedCluster(tmp_path / "slurm", "v100:4x2") as made:
         for name in ("SLURM_CONF", "PATH"):
             monkeypatch.setenv(name, made.environment[name])

@@ -1,7 +1,5 @@
 """A test cluster is a real Slurm: GPUs have numbers, nodes go off and on, and nothing is left when it stops."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -21,7 +19,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedCluste
         yield cluster
 
 
-def test_a_job_sees_the_gpus_that_it_got(cluster: EmulatedCluster) -> None:
+def test_a_job_sees_the_gpus_that_it_got(cluster):
     out = cluster.folder / "seen"
     job = cluster.submit(
         "--gres=gpu:3", "--nodelist=a100-2", f"--output={out}", "--wrap=echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"
@@ -30,7 +28,7 @@ def test_a_job_sees_the_gpus_that_it_got(cluster: EmulatedCluster) -> None:
     assert out.read_text().split() == ["a100-2", "0,1,2"]
 
 
-def test_a_node_that_was_off_runs_a_job_again(cluster: EmulatedCluster) -> None:
+def test_a_node_that_was_off_runs_a_job_again(cluster):
     # With 22.05 a daemon that is started without a standard input answers, but fails at its first job.
     cluster.run("scontrol", "update", "NodeName=v100-1", "State=POWER_DOWN")
     eventually(lambda: cluster.node_states()["v100-1"] == "idle~")
@@ -41,7 +39,7 @@ def test_a_node_that_was_off_runs_a_job_again(cluster: EmulatedCluster) -> None:
     assert pid_file.exists()
 
 
-def test_a_crash_ends_what_runs_on_a_node_and_a_new_controller_knows_all_jobs(cluster: EmulatedCluster) -> None:
+def test_a_crash_ends_what_runs_on_a_node_and_a_new_controller_knows_all_jobs(cluster):
     submitted = ("--gres=gpu:4", "--output=/dev/null", "--wrap=exec sleep 1000")
     waits = cluster.submit("--hold", *submitted)
     hit, spared = (cluster.submit(f"--nodelist={name}", *submitted) for name in ("v100-2", "a100-1"))
@@ -57,7 +55,7 @@ def test_a_crash_ends_what_runs_on_a_node_and_a_new_controller_knows_all_jobs(cl
     eventually(lambda: not cluster.node_states()["v100-2"].startswith("down"))
 
 
-def test_two_clusters_side_by_side_and_nothing_left_of_them(cluster: EmulatedCluster, tmp_path: Path) -> None:
+def test_two_clusters_side_by_side_and_nothing_left_of_them(cluster, tmp_path):
     deep = tmp_path / ("d" * 100)  # too long for the path of a socket
     other = EmulatedCluster(deep, "t4:1x1")
     with other:

@@ -1,7 +1,5 @@
 """A driver on real Slurm, and all that goes wrong there: nothing runs twice, nothing is lost, nothing stays held."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import signal
@@ -46,20 +44,11 @@ def lasting(most: float, **more: object) -> TrialJob:
 
 
 def held(trial: Trial) -> list[str]:
-    """Return the jobs that are held."""
     lines = trial.cluster.run("squeue", "--noheader", "--format=%i %r").splitlines()
     return [line.split()[0] for line in lines if "held" in line or "JobHeld" in line]
 
 
-def release_all(trial: Trial) -> None:
-    """Let Slurm go on alone with what a driver left."""
-    words = ["slurm", "release", "--partition", "gpu", "--state", str(trial.state)]
-    subprocess.run(
-        [sys.executable, "-m", "gpusched_experiments", *words], env=trial.environment, check=True, capture_output=True
-    )
-
-
-def test_driver_killed_at_twenty_random_moments(trial: Trial) -> None:
+def test_driver_killed_at_twenty_random_moments(trial):
     for job in drawn_jobs(24, 2, 0.0):
         trial.submit(job)
     script = Path(__file__).parents[1] / "support" / "killed_driver.py"
@@ -75,7 +64,7 @@ def test_driver_killed_at_twenty_random_moments(trial: Trial) -> None:
     trial.check_runs()
 
 
-def test_watchdog_releases_what_a_driver_left_that_is_killed_for_good(trial: Trial) -> None:
+def test_watchdog_releases_what_a_driver_left_that_is_killed_for_good(trial):
     for _ in range(30):  # more than there are GPUs
         trial.submit(lasting(20.0))
     other = trial.cluster.submit("--hold", "--gres=gpu:1", "--output=/dev/null", "--wrap=true")
@@ -87,7 +76,7 @@ def test_watchdog_releases_what_a_driver_left_that_is_killed_for_good(trial: Tri
     eventually(lambda: len({event.job for event in trial.events()}) == 30)  # Slurm starts them by itself
 
 
-def test_controller_restarted_and_a_node_down_and_back(trial: Trial) -> None:
+def test_controller_restarted_and_a_node_down_and_back(trial):
     with trial.driving("edf") as driver:
         trial.warm_up()
         for _ in range(12):
@@ -107,7 +96,7 @@ def test_controller_restarted_and_a_node_down_and_back(trial: Trial) -> None:
     trial.check_runs()
 
 
-def test_users_cancel_hold_and_change_limits_and_jobs_fail_or_say_nothing(trial: Trial) -> None:
+def test_users_cancel_hold_and_change_limits_and_jobs_fail_or_say_nothing(trial):
     def state(job: str) -> str:
         return trial.states()[job]
 
@@ -148,7 +137,7 @@ def test_users_cancel_hold_and_change_limits_and_jobs_fail_or_say_nothing(trial:
     assert [event.job for event in runs if event.kind == "failed"] == [fails]
 
 
-def test_scontrol_that_is_slow_or_refuses(trial: Trial, tmp_path: Path) -> None:
+def test_scontrol_that_is_slow_or_refuses(trial, tmp_path):
     wrapper = tmp_path / "bin" / "scontrol"
     wrapper.parent.mkdir()
     # Every third call fails as when the controller does not answer, some are refused, the others are slow.
@@ -174,7 +163,7 @@ def test_scontrol_that_is_slow_or_refuses(trial: Trial, tmp_path: Path) -> None:
     assert len(count.read_text()) // 2 > 10
 
 
-def test_a_hundred_jobs_at_once(trial: Trial) -> None:
+def test_a_hundred_jobs_at_once(trial):
     path = trial.folder / "many.sh"
     comment = lasting(1.0).comment.replace("gpus=1,2", "gpus=1")
     path.write_text(
@@ -194,7 +183,7 @@ def test_a_hundred_jobs_at_once(trial: Trial) -> None:
     assert sorted(str(event["job"]) for event in started) == sorted(names)  # each once
 
 
-def test_clock_of_the_driver_steps(trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_clock_of_the_driver_steps(trial, tmp_path, monkeypatch):
     step_s = [0.0]
     for name in ("SLURM_CONF", "PATH"):
         monkeypatch.setenv(name, trial.environment[name])

@@ -1,10 +1,9 @@
 """The live environment on a real Slurm: an agent that was trained in the simulator decides there."""
 
-from __future__ import annotations
-
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -14,9 +13,6 @@ from gpusched_env.audit import audit
 from gpusched_operations.live.emulated import EmulatedCluster
 from refusals import refused
 from slurm_clusters import needs_slurm
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "evaluate_on_slurm.py"
 ID = "gpusched_operations:gpusched_env/LiveSlurm-v0"
@@ -77,7 +73,6 @@ def test_rewards_sum_to_the_cost_of_the_run_which_the_audit_accepts(slurm, tmp_p
 
 
 def module_of(path: Path) -> Any:
-    """Import a file."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -1,7 +1,5 @@
 """`gpusched slurm watch` on a real Slurm: its journal is the schedule that Slurm tells."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess
@@ -38,7 +36,7 @@ def told_s(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
 
-def test_what_slurm_ran_is_what_the_journal_says(tmp_path: Path) -> None:
+def test_what_slurm_ran_is_what_the_journal_says(tmp_path):
     journal = tmp_path / "journal"
     with EmulatedCluster(tmp_path / "cluster", "v100:4x1,a100:8x1") as cluster:
         cluster.environment["TZ"] = "UTC"
@@ -70,7 +68,7 @@ def test_what_slurm_ran_is_what_the_journal_says(tmp_path: Path) -> None:
     assert (events(journal).count("begin"), events(journal).count("end")) == (2, 2)  # of both commands
 
 
-def test_slurm_that_does_not_answer_is_watched_again_when_it_does(tmp_path: Path) -> None:
+def test_slurm_that_does_not_answer_is_watched_again_when_it_does(tmp_path):
     with EmulatedCluster(tmp_path / "cluster", "v100:4x1") as cluster:
         missing = tmp_path / "bin"
         missing.mkdir()

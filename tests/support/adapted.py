@@ -1,31 +1,25 @@
 """Adaptation agents for tests: networks with few or random weights, and STS-X that is told what to do."""
 
-from __future__ import annotations
-
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_agents.files.storage import weight_shapes
+from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.plan import CONTROLS, ENERGY_CONTROLS, Adaptation
+from gpusched_env import Instance
+from gpusched_env.arrays import Floats
 from gpusched_env.model.configuration import Configuration
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
-    from gpusched_agents.network.control_policy import ControlPolicy
-    from gpusched_env import Instance
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 NETWORK = NetworkConfig("control-set", hidden=3, rounds=1)  # which sets the controls in every round
 MET = (Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V", 1, nodes=2))  # of every kind
@@ -49,7 +43,6 @@ def nothing(instance: Instance) -> NDArray[np.float32]:
 
 
 def randomised(instance: Instance, seed: int, scale: float = 1.0) -> NDArray[np.float32]:
-    """Draw weights."""
     return np.random.default_rng(seed).normal(0.0, scale, len(nothing(instance))).astype(np.float32)
 
 
@@ -94,7 +87,6 @@ class InThisProcess:
         self.calls = 0
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Call a function, and give what it returned."""
         self.calls += 1
         future: Future[Any] = Future()
         future.set_result(function(*arguments))

@@ -1,22 +1,17 @@
 """Agents on disk that several tests share."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent, weight_shapes
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.provenance import provenance
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 GPU_TYPES = (GpuType("T4", 70.0, 200.0, 16.0, 2), GpuType("V100", 250.0, 300.0, 32.0, 2))
 SINGLE = tuple(Configuration(gpu_type.name, gpus) for gpu_type in GPU_TYPES for gpus in (1, 2))
@@ -36,7 +31,6 @@ def network(kind: str, hidden: int = HIDDEN) -> dict[str, Any]:
 
 
 def controls_description(**changes: Any) -> AgentDescription:
-    """Describe an agent that takes exactly two GPU types."""
     return description(**({"spec": spec("controls"), "config": {"network": network("controls")}} | changes))
 
 

@@ -1,13 +1,6 @@
 """The environment for instances that no scenario makes."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from gpusched_env import GpuClusterEnv
-
-if TYPE_CHECKING:
-    from gpusched_env import Instance
+from gpusched_env import GpuClusterEnv, Instance
 
 
 class AnyInstance(GpuClusterEnv):

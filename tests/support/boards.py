@@ -1,28 +1,23 @@
 """Boards made by hand, for tests of kernels that need little of one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusched_env.mechanisms import BUILDS
+from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, Facts
 from gpusched_env.simulator import layout as at
 
-if TYPE_CHECKING:
-    from gpusched_env.named_arrays import NamedArrays
-
-LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS}
+LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS, "sharing": at.SHARING_COLUMNS}
 
 
 def board_of(*, configs: np.ndarray | None = None, **arrays: np.ndarray) -> Board:
     """Make a board that holds copies of these arrays, and has 0 as its times and counts; the others have no rows."""
     given = {} if configs is None else {"configs": np.pad(configs, ((0, 0), (0, at.CONFIG_COLUMNS - configs.shape[1])))}
-    facts = Facts(**_filled(Facts, given))
-    kind = built(Board, BUILDS["everything"])
-    return kind(facts=facts, **_filled(kind, arrays))
+    kind, facts = (built(kind, BUILDS["everything"]) for kind in (Board, Facts))
+    return kind(facts=facts(**_filled(facts, given)), **_filled(kind, arrays))
 
 
 def _filled(kind: type[NamedArrays], arrays: dict[str, np.ndarray]) -> dict[str, Any]:

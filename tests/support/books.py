@@ -1,17 +1,11 @@
 """Check that the books of a round agree with what its jobs hold."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpusched_env import View
 from gpusched_env.mechanisms.shares.placement import slots
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
-
-if TYPE_CHECKING:
-    from gpusched_env import View
 
 
 def nodes_of(view: View, job: int) -> list[int]:

@@ -1,13 +1,11 @@
 """Named arrays and kernels over them, in a file that other processes can import."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
-from gpusched_env.kernel import kernel, unlocked_kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.named_arrays import NamedArrays, element_of, new_handles
 
 
@@ -35,7 +33,6 @@ def new_outer(first: float = 0.0) -> Outer:
 
 @kernel
 def weigh(outer: Outer) -> float:
-    """Sum all numbers, each with a weight that says where it is."""
     total, table, cube = 0.0, outer.table, outer.cube
     for i in range(outer.inner.numbers.shape[0]):
         total += i * outer.inner.numbers[i]
@@ -47,7 +44,7 @@ def weigh(outer: Outer) -> float:
     return total
 
 
-@unlocked_kernel
+@lean_kernel
 def change(outer: Outer, by: int) -> None:
     """Change what is in the arrays, also by a row and by the value within."""
     inner, row = outer.inner, outer.table[1]

@@ -4,15 +4,10 @@ HiveD (Zhao et al., OSDI 2020): a cell of level k consists of equal cells of lev
 splits the free cell in which it lies, again and again. When all buddies are free, they are one cell again.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpusched_env.model.tenant import LEVELS, check_levels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -82,7 +77,6 @@ class Buddies:
         self._is_free[level].add(start)
 
     def _piece(self, start: int) -> int:
-        """Return the start of the piece in which a GPU lies."""
         low, high = 0, len(self._starts) - 1
         while low < high:
             middle = (low + high + 1) // 2

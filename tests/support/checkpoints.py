@@ -1,19 +1,13 @@
 """Checkpoints as tests spoil them: by environment, in the shapes of the state."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from books import check_books
+from gpusched_env import GpuClusterVectorEnv
 from gpusched_env.envs.vector.checkpoint import changing
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
 from vector_twins import random_actions
-
-if TYPE_CHECKING:
-    from gpusched_env import GpuClusterVectorEnv
 
 
 def parts_of(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], i: int) -> dict[str, np.ndarray]:

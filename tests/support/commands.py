@@ -1,16 +1,11 @@
 """Commands of `gpusched`, run in this process, and how they end."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
+from click.testing import Result
 from typer.testing import CliRunner
 
 from gpusched_experiments.cli.app import app
-
-if TYPE_CHECKING:
-    from click.testing import Result
 
 
 def gpusched(*arguments: object) -> Result:

@@ -1,14 +1,8 @@
 """The policies whose rounds take no solver in Python: quick enough for properties over many instances."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from examples.compiled_policy import ExpectedCost
 from gpusched_baselines import LocalSearch, PathRelinking, RandomGreedy, make_policy, policy_names, registry
-
-if TYPE_CHECKING:
-    from gpusched_env import Policy
+from gpusched_env import Policy
 
 # The others decide as "sts" does but for the plans, which tests/baselines/solvers compare.
 COMPILED = [name for name in policy_names() if registry.POLICIES[name].compiled]

@@ -1,14 +1,10 @@
 """No test of the core compiles a kernel of the packages: each worker would compile it again. A pytest plugin."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from numba.core import event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGES = tuple(
     f"gpusched_{name}" for name in ("env", "baselines", "agents", "experiments", "operations", "reproductions")
@@ -23,7 +19,6 @@ class Compiled(event.Listener):
         self.names: list[str] = []
 
     def on_start(self, event: Any) -> None:
-        """Note a kernel that is not on the disk."""
         function = event.data["dispatcher"].py_func
         if (function.__module__ or "").partition(".")[0] in self.packages:  # None for what stands in no file
             self.names.append(f"{function.__module__}.{function.__qualname__}")
@@ -43,5 +38,4 @@ def nothing_compiled_of(packages: tuple[str, ...]) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_compiled() -> Iterator[None]:
-    """Fail a test that compiles a kernel of our packages."""
     yield from nothing_compiled_of(PACKAGES)

@@ -1,7 +1,5 @@
 """Rounds that Random Greedy constructed, for tests of what improves them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

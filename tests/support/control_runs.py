@@ -1,19 +1,15 @@
 """Small trainings on the adaptation environment, and what two runs of one must have in common."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import AdaptationConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ENVS = 4
 PPO = {"n_steps": 8, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.01}

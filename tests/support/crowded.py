@@ -1,17 +1,12 @@
 """Crowded instances with shared GPUs and several nodes, and a policy that does anything allowed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env import Instance, View
 from gpusched_env.simulator import layout as at
 from instances import random_instance
-
-if TYPE_CHECKING:
-    from gpusched_env import Instance, View
 
 
 @dataclass(frozen=True)
@@ -22,7 +17,6 @@ class Whatever:
     name: str = "whatever"
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Place jobs in any order."""
         for job in rng.permutation(view.active if self.preemption else view.waiting).tolist():
             tried = rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist()
             held = int(view.jobs[job, at.OLD_CONFIG])

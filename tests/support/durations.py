@@ -4,18 +4,13 @@ A test's time is that of its process and of the processes that it waited for [s]
 is the first to use.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 BUDGET_S = 5.0
 """What a test of the core may take [s of processor time]."""
@@ -35,14 +30,12 @@ def processor_s() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    """Note when a test begins."""
     item.stash[_BEGIN] = processor_s()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
-    """Note how long it took."""
     try:
         return (yield)
     finally:
@@ -65,7 +58,6 @@ class Durations:
         self.seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the time of a test that ended."""
         if report.when == "teardown":
             self.seconds[report.nodeid] = dict(report.user_properties).get(PROPERTY, 0.0)
 

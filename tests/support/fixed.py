@@ -1,7 +1,5 @@
 """A policy that places every job as told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 
@@ -14,6 +12,5 @@ class Fixed:
     preemption: bool = True
 
     def decide(self, view, rng):
-        """Place each job, by index."""
         for job in view.active:
             view.place(int(job), self.configs[job])

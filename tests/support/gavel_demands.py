@@ -1,7 +1,5 @@
 """Demands for Gavel's programs, made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from gpusched_baselines.gavel.program import GavelDemand

@@ -1,7 +1,5 @@
 """A guaranteed job and an opportunistic job on one GPU, whose run can be worked out by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel

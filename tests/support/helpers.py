@@ -1,7 +1,5 @@
 """Random instances in which spare machines help jobs on several nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -36,4 +34,4 @@ def helped_instance(
             core_nodes=None if rng.random() < 0.4 else float(rng.uniform(1.0, nodes)),
             inside_s=None if rng.random() < 0.4 else rng.uniform(0.0, 0.8, shape),
         )
-    return replace(instance, synchronisation=own)
+    return instance.with_mechanisms(own)

@@ -1,9 +1,7 @@
 """Instances that several tests share."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +18,6 @@ from gpusched_env import (
     UtilisationModel,
 )
 from gpusched_env.model import single_node_configurations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HOUR = 3600.0
 CERTAIN = EpochDistribution.certain()
@@ -124,7 +119,8 @@ def with_host_memory(instance: Instance, seed: int) -> Instance:
     """Let states of 1 to 10 GiB cross links of two GPUs at 20 GB/s, and nodes keep those of a few paused jobs."""
     rng, jobs = np.random.default_rng(seed), instance.jobs
     memory = HostMemory(float(rng.uniform(5.0, 20.0)), 2, 20.0)
-    return replace(instance, jobs=replace(jobs, state_gib=rng.uniform(1.0, 10.0, len(jobs))), host_memory=memory)
+    jobs = replace(jobs, state_gib=rng.uniform(1.0, 10.0, len(jobs)))
+    return replace(instance, jobs=jobs).with_mechanisms(memory)
 
 
 def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:

@@ -4,8 +4,6 @@ Arguments: policy, file of rules, folder of its state, folder of reports, number
 drives until it is told to end.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys
@@ -24,7 +22,6 @@ from gpusched_operations.live.slurm_commands import SlurmControl
 
 
 def say(line: str) -> None:
-    """Write a line at once."""
     sys.stdout.write(f"{line}\n")
     sys.stdout.flush()
 
@@ -48,7 +45,6 @@ def forked(settings: DriveSettings, rules: JobRules, ask: Ask, options: DriveOpt
 
 
 def main(policy: str, rules_file: str, state: str, progress: str, kills: str, seed: str) -> None:
-    """Kill it, and start it again."""
     folder, rules, rng = Path(state), JobRules.load(Path(rules_file)), np.random.default_rng(int(seed))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings = DriveSettings("gpu", policy, every_s=5.0, poll_s=0.5)

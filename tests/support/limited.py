@@ -1,14 +1,10 @@
 """Instances with power limits: every configuration again, on less power, and what applications save."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from gpusched_env import Instance
+from gpusched_env import Instance
 
 
 def with_power_limits(instance: Instance, seed: int, limits: tuple[float, ...] = (0.8, 0.6)) -> Instance:

@@ -1,7 +1,5 @@
 """Drivers on a made-up Slurm, jobs for them, and policies that answer as a script says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,10 +9,11 @@ import pytest
 from gpusched_operations.live.acting import DriveSettings
 from gpusched_operations.live.drive_state import DriveState
 from gpusched_operations.live.driver import Driver
-from gpusched_operations.live.following import ClusterSnapshot, Follower
+from gpusched_operations.live.following import Follower
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports, Report
 from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_operations.live.state import LiveCluster
 from made_up_slurm import MadeUpSlurm
 
 APP = "app=resnet50-imagenet-global256"
@@ -72,10 +71,10 @@ def observed_transitions(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]
 
     follow, save = Follower.follow, DriveState.save
 
-    def following(self: Follower, snapshot: ClusterSnapshot) -> None:
+    def following(self: Follower, cluster: LiveCluster) -> None:
         note(self.state)
         try:
-            follow(self, snapshot)
+            follow(self, cluster)
         finally:
             note(self.state)
 

@@ -5,8 +5,6 @@ It does what Slurm 22.05.8 was seen to do: a requeue that holds ends in JobHeldU
 list is refused while the others are done.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence
@@ -62,27 +60,22 @@ class MadeUpJob:
     runs: list[tuple[float, str, int]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Remember the request."""
         self.first = self.request()
 
     def request(self) -> tuple[str, str, str]:
-        """Return all of the request that may be changed."""
         return self.tres, self.places, self.admin_comment
 
     @property
     def gpus(self) -> int:
-        """GPUs that it asks for."""
         return int(self.tres.rpartition(":")[2] or 0)
 
     @property
     def gpu_type(self) -> str | None:
-        """The type that it asks for."""
         words = self.tres.split(":")
         return words[2] if len(words) == 4 else None
 
     @property
     def over(self) -> bool:
-        """Whether it is over."""
         return self.state in ("COMPLETED", "CANCELLED", "FAILED")
 
 
@@ -123,14 +116,12 @@ class MadeUpSlurm:
         return self.now_s
 
     def pause(self, seconds: float) -> None:
-        """Let time pass."""
         until_s = self.now_s + seconds
         while self.now_s < until_s - 1e-9:
             self.now_s = min(until_s, self.now_s + 0.5)
             self._settle()
 
     def submit(self, job: MadeUpJob, *, held: bool = False) -> MadeUpJob:
-        """Submit a job."""
         job.submit_s = job.begin_s = self.now_s
         job.priority = 10_000 - job.id
         if held:
@@ -139,7 +130,6 @@ class MadeUpSlurm:
         return job
 
     def cancel(self, number: int) -> None:
-        """Cancel a job."""
         job = self.jobs[number]
         if not job.over:
             job.state, job.end_s, job.node = "CANCELLED", self.now_s, ""
@@ -192,7 +182,6 @@ class MadeUpSlurm:
             job.reason = "Resources"
 
     def free(self) -> dict[str, int]:
-        """Return the free GPUs of each node."""
         free = {name: count for name, (_, count) in self.nodes.items()}
         for job in self.jobs.values():
             if job.node:
@@ -206,7 +195,6 @@ class MadeUpSlurm:
     # Commands
 
     def run(self, words: Sequence[str], text: str, limit_s: float) -> Done:
-        """Run a command."""
         self.calls += 1
         self.pause(self.step_s)
         fault = self.faults.get(self.calls, "")

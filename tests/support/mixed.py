@@ -1,7 +1,5 @@
 """Instances in which everything of shared clusters may come together: what is in one is drawn with its seed."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

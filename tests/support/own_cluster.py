@@ -1,11 +1,6 @@
 """A scenario file with a cluster, applications and past runs of one's own, and the tables beside it."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 SCENARIO = """
 applications = "apps.csv"

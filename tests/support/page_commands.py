@@ -1,7 +1,5 @@
 """The commands of `gpusched` that README.md, the pages and CONTRIBUTING.md show."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from dataclasses import dataclass
@@ -33,7 +31,6 @@ class PageCommand:
 
     @property
     def words(self) -> list[str]:
-        """Its arguments."""
         return shlex.split(self.text)
 
 

@@ -1,7 +1,5 @@
 """The files that the pages suppose their reader has, small, and the commands of pages made as small."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -30,7 +28,6 @@ LIVE = ROOT / "tests/operations/live/data"
 
 
 def write_files(folder: Path) -> None:
-    """Write the files into a folder, which is that of the commands."""
     (folder / "jobs.csv").write_text(JOBS, encoding="utf-8")
     (folder / "cluster_log.csv").write_text(HELIOS, encoding="utf-8")
     (folder / "jobs.txt").write_text(SACCT, encoding="utf-8")

@@ -1,7 +1,5 @@
 """A Slurm cluster that plays a schedule: what `squeue --json` and `scontrol show nodes` say at a time."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 
@@ -84,7 +82,6 @@ class PlayedCluster:
         return cluster_of(self.squeue(), self.nodes(), self.now_s)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
         self.now_s += seconds
         self.steady_s += seconds
 

@@ -1,21 +1,16 @@
 """Policies for tests that run all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.random import Generator
 
 from gpusched_baselines import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.rollout_policy.policy import RolloutSettings
+from gpusched_env import Instance, JobPolicy, Policy, View
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.policy import memory_columns
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from gpusched_env import Instance, JobPolicy, Policy, View
-
 
 QUICK_LOOK = RolloutSettings(first=2, second=1, challenger_samples=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
 """Settings of `RolloutPolicy` for tests."""
@@ -39,15 +34,12 @@ class JobByJob:
 
     @property
     def preemption(self) -> bool:
-        """Whether a round begins from an empty cluster."""
         return self.policy.preemption
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory that the other one needs."""
         return memory_columns(self.policy, instance)
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Ask for every job in turn."""
         for job in ask_order(view, self.policy.job_order, waiting_only=not self.preemption).tolist():
             choice = self.policy.choose(view, job)
             view.apply(job, choice)

@@ -6,8 +6,6 @@ That is right only where a change is meant to change results: then the CHANGELOG
 The saved instances are those of the scenarios at the time: they stay as they are when scenarios change.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json
@@ -34,14 +32,12 @@ SETTINGS = {  # of the environment
 
 
 def names(instance: gs.Instance) -> list[str]:
-    """Name the policies that are recorded on an instance."""
     shipped = [name for name in policy_names() if POLICIES[name].compiled]  # what a solver finds depends on its version
     fits_agent = instance.name.startswith(("default", "high", "low", "mixed", "exponential", "poisson"))
     return [*shipped, *(["agent:default"] if fits_agent else [])]
 
 
 def policy(name: str) -> gs.Policy:
-    """Make a policy or an agent."""
     return make_any_policy(name)
 
 
@@ -79,7 +75,6 @@ def of_episode(instance: gs.Instance, settings: dict[str, object]) -> dict[str, 
 
 
 def record(instance: gs.Instance) -> dict[str, object]:
-    """Run everything on an instance."""
     return {
         "policies": {name: of_policy(instance, name) for name in names(instance)},
         "episodes": {name: of_episode(instance, settings) for name, settings in SETTINGS.items()},

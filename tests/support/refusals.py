@@ -1,7 +1,5 @@
 """Bad input, by its field and value: wordings may change without a test that fails."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,20 +1,16 @@
 """Comparisons, runs and report pages small enough to check by hand."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, fields
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Instance
 from gpusched_env.simulator import Result, simulate
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_operations.html_report.report_data import ReportData
 from gpusched_operations.html_report.runs import comparison_data
 from small_instances import hours_job, kilowatt_cluster
-
-if TYPE_CHECKING:
-    from gpusched_operations.html_report.report_data import ReportData
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 
@@ -73,20 +69,16 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take an element."""
         self.elements.append((tag, dict(attrs)))
         if tag not in self._ALONE:
             self.unclosed.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """Close the last element, which must be this one."""
         assert self.unclosed.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Take a text."""
         if self.unclosed[-1:] not in (["script"], ["style"]):
             self.text += data
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
-        """Return the attributes of every element of this name."""
         return [attributes for name, attributes in self.elements if name == tag]

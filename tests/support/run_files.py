@@ -1,25 +1,18 @@
 """Files of runs and instances: written and audited, saved and loaded again, changed."""
 
-from __future__ import annotations
-
 import csv
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from gpusched_env.audit import audit
+from gpusched_env import Instance, Result
+from gpusched_env.audit import Difference, audit
 from gpusched_env.formats import load_instance, save_instance, write_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from gpusched_env import Instance, Result
-    from gpusched_env.audit import Difference
 
 
 def audited(result: Result, folder: Path) -> list[Difference]:
-    """Write a run to a folder, and audit it."""
     write_run(result, folder)
     return audit(folder)
 
@@ -32,7 +25,6 @@ def loaded_again(instance: Instance, folder: Path) -> Instance:
 
 @contextmanager
 def edited(path: Path) -> Iterator[Any]:
-    """Give the document of a JSON file to change, and write it back."""
     document = json.loads(path.read_text(encoding="utf-8"))
     yield document
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -40,7 +32,6 @@ def edited(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def csv_rows(path: Path) -> Iterator[list[dict[str, str]]]:
-    """Give the rows of a CSV file to change, and write them back."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     columns = list(rows[0])

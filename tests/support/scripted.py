@@ -1,18 +1,12 @@
 """A policy that does what it was told to do, and when."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from numpy.random import Generator
+
+from gpusched_env import View
 from gpusched_env.simulator import Choice
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.random import Generator
-
-    from gpusched_env import View
 
 Place = tuple[int, int, int | None]
 """A configuration, the first node of those to hold, and the shared GPU on it."""
@@ -27,7 +21,6 @@ class Scripted:
     preemption: bool = True
 
     def decide(self, view: View, _: Generator) -> None:
-        """Do the last step whose time has come, and ask for the next one."""
         times = sorted(self.steps)
         present = max(time for time in times if time <= view.now_s)
         for job, (config, node, gpu) in self.steps[present].items():

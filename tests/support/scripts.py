@@ -1,7 +1,5 @@
 """Scripts of the repository, run in this process."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import runpy

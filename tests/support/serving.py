@@ -1,7 +1,5 @@
 """Services in a thread of this process, for tests of connections."""
 
-from __future__ import annotations
-
 import socket
 import threading
 from collections.abc import Callable, Iterator

@@ -1,21 +1,18 @@
 """A simulated run that is played as a cluster which runs: a stand-in for Slurm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from gpusched_env import Instance
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
 from gpusched_env.simulator.placement.release import release
-from gpusched_operations.live.costs import Interval, RealRun
+from gpusched_operations.live.costs import RealRun
+from gpusched_operations.live.last_drive import Interval
 from gpusched_operations.service.client import apply_answer, cluster_part, jobs_part
-
-if TYPE_CHECKING:
-    from gpusched_env import Instance
 
 
 class SimulatedCluster:
@@ -68,7 +65,6 @@ class SimulatedCluster:
             self.truth.begin_round(preemption=False)
 
     def _write_intervals(self) -> None:
-        """Write what jobs hold from now on, where it changed."""
         board, now_s = self.truth.board, float(self.truth.board.clock[at.NOW])
         for job in board.active[: board.count[at.ACTIVE]].tolist():
             held = None

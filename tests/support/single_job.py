@@ -1,7 +1,5 @@
 """Single-job problems that the tests of several solvers share."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

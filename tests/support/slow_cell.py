@@ -1,17 +1,12 @@
 """A cell that takes its time and leaves a trace, for tests of what is run where."""
 
-from __future__ import annotations
-
 import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpusched_experiments.report.cell import Cell
-
-if TYPE_CHECKING:
-    from gpusched_experiments.report.run import Values
+from gpusched_experiments.report.run import Values
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,5 @@
 """Test clusters of Slurm: where it is not installed, tests that need one are skipped."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_operations.live.emulated import PACKAGES, EmulatedCluster, missing_programs
@@ -10,11 +8,9 @@ needs_slurm = pytest.mark.skipif(bool(missing_programs()), reason=f"Slurm is not
 
 
 def states(cluster: EmulatedCluster) -> dict[str, str]:
-    """Return the state of each job in Slurm's words, ended ones too."""
     lines = cluster.run("squeue", "--noheader", "--states=all", "--format=%i %T").splitlines()
     return dict(line.split() for line in lines)
 
 
 def state(cluster: EmulatedCluster, job: str) -> str:
-    """Return the state of a job in Slurm's words."""
     return states(cluster).get(job, "")

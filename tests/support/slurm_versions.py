@@ -1,7 +1,5 @@
 """What `squeue --json` of Slurm 22.05 writes, in the shape of later versions."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

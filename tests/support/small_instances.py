@@ -1,15 +1,10 @@
 """Instances with few jobs, all there at the beginning: small enough to be solved whole."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gpusched_env import Configuration, GpuType, Instance, Job, Node
 from instances import CERTAIN, HOUR, random_instance
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 KILOWATT = GpuType("V", 1000.0, 0.0, 16.0, 8)  # a busy GPU costs 1 €/h
 

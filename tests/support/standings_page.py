@@ -1,8 +1,6 @@
 """The folder of a small leaderboard, whose figures can be read off its costs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
@@ -12,9 +10,6 @@ from gpusched_experiments.report.experiment_run import write_tables
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.store import document_json
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 COSTS = {
     "busy": {"bound": 8, "edf": 20, "sts": 10, "mine": 15, "fifo": 100},
     "full": {"bound": 8, "edf": 10, "sts": 12, "mine": 11, "fifo": 16},
@@ -23,7 +18,6 @@ COSTS = {
 
 
 def standings_folder(folder: Path, costs: dict[str, dict[str, int]] = COSTS) -> Path:
-    """Write a leaderboard of five seeds."""
     same = {"energy_eur": 1.0, "tardiness_eur": 2.0, "late_jobs": 1, "jobs": 9}
     rows = (
         (

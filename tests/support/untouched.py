@@ -1,15 +1,9 @@
 """Whether asking a policy leaves the state of a run as it is, to the last bit."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import State
 
 
 def arrays(state: State) -> dict[str, np.ndarray]:

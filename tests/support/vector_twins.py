@@ -1,23 +1,17 @@
 """A vector environment and gymnasium's own over the same single environments, side by side."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scenario
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import gymnasium
-
 
 def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:
-    """Make a scenario whose episodes are short."""
     values = {"jobs.count": jobs, "cluster.nodes": nodes, "cluster.gpu_types": ["V100", "T4"]}
     return load_scenario("tiny").replace({"epochs.library_size": 2} | values | more)
 
@@ -67,13 +61,10 @@ class Twins:
         scenarios: Sequence[Scenario] | None,
         envs: int,
         mode: AutoresetMode = AutoresetMode.NEXT_STEP,
-        threads: int | None = None,
         **settings: Any,
     ) -> None:
         each = scenarios or ["default"]
-        self.native = GpuClusterVectorEnv(
-            envs, scenarios or "default", autoreset_mode=mode, threads=threads, **settings
-        )
+        self.native = GpuClusterVectorEnv(envs, scenarios or "default", autoreset_mode=mode, **settings)
         limit = settings.pop("max_episode_steps", None)
         singles = [lambda i=i: _limited(GpuClusterEnv(each[i % len(each)], **settings), limit) for i in range(envs)]
         self.sync = SyncVectorEnv(singles, autoreset_mode=mode)
@@ -82,7 +73,6 @@ class Twins:
         self.episodes = 0
 
     def reset(self, **arguments: Any) -> dict[str, Any]:
-        """Reset both, compare them, and give the infos."""
         given = arguments.pop("options", None)
         mine = self.native.reset(options=given, **arguments)
         assert_same(mine, self.sync.reset(options=None if given is None else dict(given), **arguments))
@@ -102,7 +92,6 @@ class Twins:
         return infos
 
     def play(self, steps: int, rng: np.random.Generator, infos: dict[str, Any]) -> dict[str, Any]:
-        """Play random actions, most of them valid ones."""
         for _ in range(steps):
             if self.native.autoreset_mode is AutoresetMode.DISABLED and self.ended.any():
                 infos = self.reset(options={"reset_mask": self.ended.copy()})

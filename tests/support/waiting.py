@@ -1,7 +1,5 @@
 """Waiting for what a system says, never for a time: a busy machine takes longer, and that is no failure."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """A watcher of experiments that keeps what it is given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 
@@ -15,15 +13,12 @@ class Watching:
     stop_after: int = 10**9
 
     def note(self, text: str) -> None:
-        """Keep a note."""
         self.notes.append(text)
 
     def begin(self, experiment, runs: int, finished: int) -> None:
-        """Keep how many runs there are, and how many are finished."""
         self.begun.append((experiment.name, runs, finished))
 
     def finished(self) -> None:
-        """Count a run."""
         self.ran += 1
         if self.ran >= self.stop_after:
             raise KeyboardInterrupt

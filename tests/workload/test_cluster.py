@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gpusched_env.workload import Scenario, load_scenario, make_instance
-from gpusched_env.workload.catalogue import Site
+from gpusched_env.workload.site import Site
 from refusals import refused
 
 

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 from gpusched_env.model import Configuration, EpochDistribution
 from gpusched_env.workload import Scenario, load_scenario, make_instance
-from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.tables import read_table
 from gpusched_env.workload.tables.applications import builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.own_applications import read_histograms
@@ -139,13 +138,13 @@ def test_unet3d_needs_28_percent_of_its_longest_run_in_the_mean() -> None:
 def test_every_application_has_its_quantiles_and_as_many_epochs_as_the_longest_run() -> None:
     rows = read_table("mlperf_epochs.csv")
     longest = {row["application"]: float(row["epochs"]) for row in rows if row["probability"] == "1"}
-    known = Catalogue.of(load_scenario("mlperf")).applications
+    known = load_scenario("mlperf").catalogue().applications
     ours = {name: a for name, a in known.items() if name.startswith("mlperf-")}
     assert {name: a.max_epochs for name, a in ours.items()} == longest
 
 
 def test_more_whole_nodes_are_always_faster_and_parts_of_a_node_slower() -> None:
-    known = Catalogue.of(load_scenario("mlperf")).applications
+    known = load_scenario("mlperf").catalogue().applications
     for name, application in known.items():
         if name.startswith("mlperf-"):
             for (v, gpus), seconds in application.seconds_per_epoch.items():

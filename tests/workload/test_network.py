@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import Scenario, load_scenario, make_instance, simulate
+from gpusched_env import Scenario, Synchronisation, load_scenario, make_instance, simulate
 from gpusched_env.workload import Communication, Interconnect, builtin_communication, scenario_toml
 from gpusched_env.workload.scenario.places import builtin_files
 from refusals import refused
@@ -37,7 +37,7 @@ def test_nodes_between_measured_ones_are_offered_with_fitted_times():
 
 def test_without_an_interconnect_of_its_own_a_scenario_is_as_it_was():
     instance = make_instance(several(), 0)
-    assert instance.synchronisation is None
+    assert instance.of(Synchronisation) is None
     assert instance == make_instance(several(interconnect=Interconnect()), 0)
 
 
@@ -47,7 +47,7 @@ def test_a_slow_network_makes_jobs_on_several_nodes_slower_and_others_not():
     factor = (0.12401 / 4 + 0.132864 * 1.5) / (0.12401 / 4 + 0.0190479 * 1.5)
     assert seconds(slow, VGG, 4) == pytest.approx(seconds(several(), VGG, 4) * factor, rel=1e-12)
     assert seconds(slow, VGG, 1) == seconds(several(), VGG, 1)
-    assert make_instance(slow, 0).synchronisation is None
+    assert make_instance(slow, 0).of(Synchronisation) is None
 
 
 def test_a_network_that_bounds_nothing_changes_nothing():
@@ -68,7 +68,7 @@ def test_what_the_network_bounds_is_inversely_proportional_to_it():
 def test_byteps_tells_instances_how_their_applications_synchronise():
     scenario = several(**{"interconnect.backend": "byteps", "interconnect.cpu_machines": 3})
     instance = make_instance(scenario, 0)
-    own = instance.synchronisation
+    own = instance.of(Synchronisation)
     table = builtin_communication()
     names = instance.jobs.applications
     assert own is not None
@@ -80,7 +80,7 @@ def test_byteps_tells_instances_how_their_applications_synchronise():
 
 def test_byteps_on_a_slow_network_helps_with_the_time_there():
     scenario = several(**{"interconnect.backend": "byteps", "interconnect.nic_gb_per_s": 2.5})
-    own = make_instance(scenario, 0).synchronisation
+    own = make_instance(scenario, 0).of(Synchronisation)
     assert own is not None
     assert own.sync_s[0, 0] == pytest.approx(0.132864)
 
@@ -89,7 +89,7 @@ def test_applications_and_types_that_were_not_measured_are_not_helped():
     applications = [VGG, "bert-squad-global384"]
     scenario = several(**{"interconnect.backend": "byteps", "jobs.applications": applications,
                           "cluster.gpu_types": ["T4", "A100"]})  # fmt: skip
-    own = make_instance(scenario, 0).synchronisation
+    own = make_instance(scenario, 0).of(Synchronisation)
     assert own is not None
     assert (own.sync_s > 0.0).tolist() == [[False, False], [True, False]]
 
@@ -101,9 +101,9 @@ def test_what_is_measured_or_off_takes_the_times_that_were_measured():
         {"interconnect.backend": "all-reduce", "interconnect.nic_gb_per_s": 50.0, "interconnect.core_gb_per_s": 450.0},
     ):  # fmt: skip
         instance = make_instance(several(**values), 0)
-        assert instance.synchronisation is not None
-        assert instance.synchronisation.backend == values["interconnect.backend"]
-        assert instance.synchronisation.cpu_machine_w == values.get("interconnect.cpu_machine_w", 0.0)
+        assert instance.of(Synchronisation) is not None
+        assert instance.of(Synchronisation).backend == values["interconnect.backend"]
+        assert instance.of(Synchronisation).cpu_machine_w == values.get("interconnect.cpu_machine_w", 0.0)
         np.testing.assert_allclose(
             instance.jobs.seconds_per_epoch, make_instance(several(), 0).jobs.seconds_per_epoch, rtol=1e-15
         )
@@ -114,7 +114,7 @@ def test_a_narrow_core_is_planned_with_all_nodes_of_the_cluster():
     narrow = several(**{"interconnect.nic_gb_per_s": 2.5, "interconnect.core_gb_per_s": 7.5})
     factor = (0.12401 / 4 + 0.132864 * 1.5 * 3) / (0.12401 / 4 + 0.0190479 * 1.5)
     assert seconds(narrow, VGG, 4) == pytest.approx(seconds(several(), VGG, 4) * factor, rel=1e-12)
-    own = make_instance(narrow, 0).synchronisation
+    own = make_instance(narrow, 0).of(Synchronisation)
     assert own is not None
     assert (own.backend, own.core_nodes) == ("all-reduce", 3.0)
 

@@ -10,7 +10,6 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.model.rates import cost_rate_eur_per_h
 from gpusched_env.workload import Scenario, builtin_applications, load_scenario, make_instance, scenario_toml
-from gpusched_env.workload.catalogue import Catalogue
 from own_cluster import write_own_cluster
 from refusals import refused
 
@@ -86,7 +85,7 @@ def test_a_type_like_a_built_in_one_has_its_figures_and_times_at_its_speed():
 def test_a_type_may_tell_the_power_of_a_busy_gpu_beside_that_of_its_nodes():
     """Of it shared GPUs spare a part; nodes draw what the table says."""
     own = {"name": "B200", "like": "A100", "node_power_w": [1500, 2400]}
-    plain, v = (Catalogue.of(Scenario(gpu_types=[own | m])).gpu_types["B200"] for m in ({}, {"gpu_power_w": 700}))
+    plain, v = (Scenario(gpu_types=[own | m]).catalogue().gpu_types["B200"] for m in ({}, {"gpu_power_w": 700}))
     assert (plain.gpu_power_w, v.gpu_power_w) == (1200.0, 700.0)
     assert [v.power_w(busy) for busy in (1, 2)] == [1500.0, 2400.0]
 
@@ -255,3 +254,44 @@ def test_histograms_and_pools_of_a_file_replace_those_of_its_base(tmp_path: Path
     (tmp_path / "runs.csv").write_text("epochs,max_epochs\n\n5,10\n\n5,x\n", encoding="utf-8")
     with refused(f"{tmp_path}/runs.csv line 5: max_epochs", "x"):
         make_instance(scenario, 0)
+
+
+def test_a_part_of_a_gpu_has_its_part_of_speed_and_power_and_a_job_has_one(tmp_path: Path):
+    (tmp_path / "mig.toml").write_text(
+        'base = "tiny"\n[[gpu_types]]\nname = "A100-3g.20gb"\npart_of = "A100"\n'
+        '[[gpu_types]]\nname = "half"\npart_of = "T4"\npart = 0.5\nspeed = 0.6\n'
+        '[[cluster.pools]]\ngpu_type = "A100-3g.20gb"\nnodes = 1\n[[cluster.pools]]\ngpu_type = "A100"\nnodes = 1\n'
+        '[[cluster.pools]]\ngpu_type = "half"\nnodes = 1\ngpus_per_node = 4\n'
+    )
+    scenario = load_scenario(tmp_path / "mig.toml")
+    (tmp_path / "again.toml").write_text(scenario_toml(scenario), encoding="utf-8")
+    assert load_scenario(tmp_path / "again.toml").gpu_types == scenario.gpu_types
+    instance = make_instance(scenario, 0)
+    types = {each.name: each for each in instance.gpu_types}
+    part, whole, half = types["A100-3g.20gb"], types["A100"], types["half"]
+    assert [node.gpus for node in instance.nodes] == [16, 8, 4]
+    assert (part.memory_gib, half.memory_gib) == (20.0, 8.0)
+    assert 16 * part.idle_gpu_power_w == pytest.approx(8 * whole.idle_gpu_power_w)
+    above = (whole.gpu_power_w - whole.idle_gpu_power_w) * 3 / 7
+    assert part.gpu_power_w - part.idle_gpu_power_w == pytest.approx(above)
+    names = [c.name for c in instance.configurations]
+    assert [name for name in names if name.startswith(("A100-3g", "half"))] == ["A100-3g.20gbx1", "halfx1"]
+    times = instance.jobs.seconds_per_epoch
+    fits = np.isfinite(times[:, names.index("A100-3g.20gbx1")])
+    ratio = times[fits][:, names.index("A100-3g.20gbx1")] / times[fits][:, names.index("A100x1")]
+    assert ratio == pytest.approx(7 / 3)
+
+
+@pytest.mark.parametrize(
+    ("own", "field", "allowed"),
+    [
+        ({"name": "A100-3g.20gb", "like": "A100", "speed": 0.43}, "like", 'part_of = "A100"'),
+        ({"name": "slice", "part_of": "A100"}, "part", "ng.mgb"),
+        ({"name": "slice", "part_of": "A101", "part": 0.5}, "part_of", "built-in"),
+        ({"name": "slice", "part_of": "A100", "like": "A100", "part": 0.5}, "part_of", "beside"),
+        ({"name": "slice", "memory_gib": 1.0, "gpu_power_w": 9.0, "part": 0.5}, "part", "part_of"),
+    ],
+)
+def test_a_part_that_nothing_says_the_size_of_is_refused(own: dict[str, object], field: str, allowed: str):
+    with refused(f"gpu_types[0].{field}", allowed=allowed):
+        load_scenario("tiny").replace({"gpu_types": [own]})

@@ -11,8 +11,10 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Scenario, load_scenario, make_instance
+from gpusched_env.workload.priced import price_notes
 from gpusched_env.workload.tables import PRICE_SERIES
-from gpusched_env.workload.tables.hourly_prices import builtin_prices, filled, read_prices
+from gpusched_env.workload.tables.hourly_prices import builtin_prices, filled
+from gpusched_env.workload.tables.price_file import PriceColumns, read_prices
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 HOUR = 3600.0
@@ -175,11 +177,18 @@ def test_a_file_of_quarter_hours_is_a_series(tmp_path: Path):
     [
         ("time,price\n", "columns", "eur_per_kwh or eur_per_mwh"),
         ("time,eur_per_kwh\n2024-03-01T00:00,0.1\n", "line 2, time", "offset"),
-        ("time,eur_per_kwh\n2024-03-01T00:00Z,0.1\n2024-03-01T00:00Z,0.1\n", "line 3, time", "later"),
+        ("time,eur_per_kwh\n2024-03-01T00:00Z,0.1\n2024-03-01T00:00Z,0.2\n", "line 3, time", "later"),
         ("time,eur_per_kwh\nyesterday,0.1\n", "line 2, time", "ISO 8601"),
         ("time,eur_per_kwh\n2024-03-01T00:00Z,cheap\n", "line 2, eur_per_kwh", "a finite number"),
         ("time,eur_per_kwh,pue\n2024-03-01T00:00Z,0.1,0.9\n", "line 2, pue", ">= 1"),
         ("time,eur_per_kwh,colour\n2024-03-01T00:00Z,0.1,red\n", "columns", "pue"),
+        ("time,eur_per_kwh\n2024-03-01T00:00Z,0.1,0.2\n", "line 2", "2, as the first line has"),
+        ("time;eur_per_kwh\n2024-03-01T00:00Z;0,1\n2024-03-01T01:00Z;0;1\n", "line 3", "2, as the first line has"),
+        (
+            "Beginn,Preis (EUR/MWh),Last\n2024-03-01T00:00Z,9,5\n",
+            "columns",
+            "--set prices.columns.time=Beginn --set prices.columns.eur_per_mwh='Preis (EUR/MWh)'",
+        ),
     ],
 )
 def test_a_wrong_file_is_refused_by_line_and_column(text: str, field: str, allowed: str, tmp_path: Path):
@@ -188,6 +197,148 @@ def test_a_wrong_file_is_refused_by_line_and_column(text: str, field: str, allow
         read_prices(str(tmp_path / "mine.csv"))
     assert field in error.value.field
     assert allowed in error.value.allowed
+
+
+PUBLISHED = {
+    "ENTSO-E": (
+        '"MTU (CET/CEST)","Area","Sequence","Day-ahead Price (EUR/MWh)"\n'
+        '"01/09/2025 02:00:00 - 01/09/2025 03:00:00","BZN|DE-LU","Sequence 2","7"\n'
+        '"01/09/2025 02:00:00 - 01/09/2025 03:00:00","BZN|DE-LU","Sequence 1","80.00"\n'
+        '"01/09/2025 03:00:00 - 01/09/2025 04:00:00","BZN|DE-LU","Sequence 1","-5.5"\n'
+    ),
+    "ENTSO-E before 2024": (
+        '"MTU (UTC)","Day-ahead Price [EUR/MWh]","Currency","BZN|DE-LU"\n'
+        '"01.09.2025 00:00 - 01.09.2025 01:00","80.00","EUR",""\n'
+        '"01.09.2025 01:00 - 01.09.2025 02:00","-5.5","EUR",""\n'
+        '"01.09.2025 02:00 - 01.09.2025 03:00","n/e","EUR",""\n'
+    ),
+    "entsoe-py": ",0\n2025-09-01 02:00:00+02:00,80.0\n2025-09-01 03:00:00+02:00,-5.5\n",
+    "gridstatus": (
+        ",Time,Interval Start,Interval End,Market,Location,LMP,Loss\n"
+        "0,2025-08-31 17:00:00-07:00,2025-08-31 17:00:00-07:00,2025-08-31 18:00:00-07:00,DAY_AHEAD_HOURLY,NP15,80.0,1\n"
+        "1,2025-08-31 18:00:00-07:00,2025-08-31 18:00:00-07:00,2025-08-31 19:00:00-07:00,DAY_AHEAD_HOURLY,NP15,-5.5,1\n"
+    ),
+    "OASIS": (
+        "INTERVALSTARTTIME_GMT,INTERVALENDTIME_GMT,OPR_HR,NODE,LMP_TYPE,MW\n"
+        "2025-09-01T01:00:00-00:00,2025-09-01T02:00:00-00:00,2,N,LMP,-5.5\n"
+        "2025-09-01T00:00:00-00:00,2025-09-01T01:00:00-00:00,1,N,LMP,80\n"
+        "2025-09-01T00:00:00-00:00,2025-09-01T01:00:00-00:00,1,N,MCC,3\n"
+    ),
+    "a table of Excel": "\ufefftime;eur_per_mwh\n2025-09-01T01:00Z;-5,5\n2025-09-01T00:00Z;80,00\n",
+    "energy-charts": "time,eur_per_mwh\n1756684800,80\n1756688400,-5.5\n",
+    "thousands": 'time,eur_per_mwh\n2025-09-01T00:00Z,"0,080.0"\n2025-09-01T01:00Z,-5.5\n',
+}
+
+
+@pytest.mark.parametrize("form", PUBLISHED)
+def test_tables_are_read_as_they_are_published(form: str, tmp_path: Path):
+    (tmp_path / "mine.txt").write_text(PUBLISHED[form], encoding="utf-8")
+    table = read_prices(str(tmp_path / "mine.txt"))
+    assert table.time_s.tolist() == [1_756_684_800.0, 1_756_688_400.0]
+    assert table.eur_per_kwh.tolist() == pytest.approx([0.08, -0.0055])
+    assert (table.local_h == {"ENTSO-E": 2.0, "entsoe-py": 2.0, "gridstatus": -7.0}.get(form, 0.0)).all()
+    left_out = {"ENTSO-E": "of other sequences or kinds of price", "ENTSO-E before 2024": "without a value"}
+    reason = (left_out | {"OASIS": left_out["ENTSO-E"]}).get(form)
+    assert table.notes == ((f"mine.txt: rows {reason} that are left out: 1.",) if reason else ())
+
+
+def test_columns_zone_and_rows_of_any_other_table_are_named(tmp_path: Path):
+    hours = [*(f"26.10.2025 {h:02}:00" for h in (0, 1, 2, 2, 3)), "26.10.2025 03:00"]
+    rows = [f"{time};{'DE' if i < 5 else 'FR'};{i},5" for i, time in enumerate(hours)]
+    (tmp_path / "mine.csv").write_text("\n".join(["Beginn;Zone;Preis", *rows]))
+    with pytest.raises(InputError, match="time_zone"):
+        read_prices(str(tmp_path / "mine.csv"), PriceColumns({"time": "Beginn", "eur_per_mwh": "Preis"}))
+    settings = {
+        "prices.series": str(tmp_path / "mine.csv"), "prices.columns.time": "Beginn",
+        "prices.time_zone": "Europe/Berlin", "prices.columns.eur_per_mwh": "Preis",
+        "prices.start": "2025-10-26T00:00", "prices.where": ["Zone = DE"],
+    }  # fmt: skip
+    series = make_instance(load_scenario("tiny").replace(settings), 0).prices
+    assert series.start_s[:5].tolist() == [0.0, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR]
+    assert series.eur_per_kwh[:5].tolist() == [0.005, 0.005, 0.005, 0.005, 0.005]
+    table = read_prices(
+        str(tmp_path / "mine.csv"),
+        PriceColumns({"time": "Beginn", "eur_per_mwh": "Preis"}, ["Zone = DE"], "Europe/Berlin"),
+    )
+    assert table.local_h.tolist() == [2.0, 2.0, 2.0, 1.0, 1.0]
+    for wrong, field in (
+        ({"prices.time_zone": "Berlin"}, "prices.time_zone"),
+        ({"prices.where": ["x = 1"]}, "prices.where"),
+    ):
+        with pytest.raises(InputError) as error:
+            make_instance(load_scenario("tiny").replace(settings | wrong), 0)
+        assert error.value.field == field
+
+
+def test_carbon_alone_goes_with_the_one_price(tmp_path: Path):
+    name = "Carbon intensity gCO₂eq/kWh"
+    rows = [f"2025-09-01 0{hour}:00:00,DE,{300 + hour},{400 + hour}" for hour in range(3)]
+    text = "\n".join([f"Datetime (UTC),Zone id,{name} (direct),{name} (Life cycle)", *rows])
+    (tmp_path / "DE_2025_hourly.csv").write_text(text, encoding="utf-8")
+    settings = {"series": str(tmp_path / "DE_2025_hourly.csv"), "start": "2025-09-01T00:00"}
+    series = make_instance(scenario(**settings, energy_price_eur_per_kwh=0.3, levy_eur_per_kwh=0.1), 0).prices
+    assert series.g_per_kwh[:3].tolist() == [300.0, 301.0, 302.0]
+    assert set(series.eur_per_kwh) == {0.4}
+    other = scenario(**settings, columns={"g_per_kwh": f"{name} (Life cycle)"})
+    assert make_instance(other, 0).prices.g_per_kwh[0] == 400.0
+
+
+def hourly(missing: range, hours: int = 480, step_s: int = 3600) -> str:
+    begin = np.datetime64("2025-09-01T00:00:00")
+    rows = (f"{begin + np.timedelta64(step_s * h, 's')}Z,{h % 24 + 1}" for h in range(hours) if h not in missing)
+    return "\n".join(["time,eur_per_kwh", *rows])
+
+
+@pytest.mark.parametrize(
+    ("text", "places", "values", "note"),
+    [
+        (hourly(range(30, 31)), [29, 30, 31], [6, 6, 8], "the period 2025-09-02T06:00+00:00 is missing"),
+        (hourly(range(30, 33)), [30, 31, 32, 33], [6, 6, 6, 10], "3 periods from 2025-09-02T06:00"),
+        (
+            hourly(range(30, 150)),
+            [30, 53, 54, 149, 150],
+            [7, 6, 7, 6, 7],
+            "120 periods from 2025-09-02T06:00+00:00 to 2025-",
+        ),
+        (hourly(range(30, 32), step_s=900), [30, 31], [6, 6], "2 periods from 2025-09-01T07:30"),
+    ],
+)
+def test_missing_periods_have_the_values_before_or_those_of_the_day_before(
+    text: str, places: list[int], values: list[int], note: str, tmp_path: Path
+):
+    (tmp_path / "mine.csv").write_text(text)
+    table = read_prices(str(tmp_path / "mine.csv"))
+    assert len(table.time_s) == 480
+    assert len(set(np.diff(table.time_s))) == 1
+    assert table.eur_per_kwh[places].tolist() == values
+    (told,) = price_notes(load_scenario("tiny").replace({"prices.series": str(tmp_path / "mine.csv")}).prices)
+    assert told.startswith(f"mine.csv: {note}")
+
+
+def test_a_gap_that_is_too_long_is_refused_with_its_first_and_last_period(tmp_path: Path):
+    for missing, first in ((range(100, 270), "2025-09-05T04:00"), (range(5, 10), "2025-09-01T05:00")):
+        (tmp_path / "mine.csv").write_text(hourly(missing))
+        with pytest.raises(InputError, match=first):
+            read_prices(str(tmp_path / "mine.csv"))
+
+
+def test_periods_of_different_lengths_are_no_gaps(tmp_path: Path):
+    hours = [*range(48), *np.arange(48.0, 96.0, 0.25)]
+    begin = np.datetime64("2025-09-01T00:00:00")
+    for times in (hours, [24 * day + hour for day in range(9) for hour in (0, 6, 22)]):
+        rows = (f"{begin + np.timedelta64(int(3600 * hour), 's')}Z,1" for hour in times)
+        (tmp_path / "mine.csv").write_text("\n".join(["time,eur_per_kwh", *rows]))
+        table = read_prices(str(tmp_path / "mine.csv"))
+        assert (len(table.time_s), table.notes) == (len(times), ())
+
+
+def test_prices_below_zero_are_read_billed_at_the_floor_and_told(tmp_path: Path):
+    (tmp_path / "mine.csv").write_text("time,eur_per_kwh\n2025-09-01T00:00Z,-0.1\n2025-09-01T01:00Z,0.2\n")
+    made = scenario(series=str(tmp_path / "mine.csv"), start="2025-09-01T00:00")
+    assert make_instance(made, 0).prices.eur_per_kwh[:2].tolist() == [0.005, 0.2]
+    assert "1 of 2 periods have a price below 0" in price_notes(made.prices)[0]
+    with pytest.raises(InputError, match="best to waste energy"):
+        scenario(floor_eur_per_kwh=-1.0)
 
 
 @pytest.mark.parametrize(

@@ -88,9 +88,9 @@ def test_a_model_of_unknown_layers_keeps_the_constant():
 
 def test_host_memory_is_in_the_instance_where_a_scenario_limits_it():
     scenario = Scenario().replace({"jobs.count": 2, "switching.model": "pipelined"})
-    assert make_instance(scenario, 0).host_memory is None
+    assert make_instance(scenario, 0).of(HostMemory) is None
     limited = make_instance(scenario.replace({"switching.pool_gib": 8.0, "switching.gpus_per_link": 2}), 0)
-    assert limited.host_memory == HostMemory(8.0, 2, 12.0)
+    assert limited.of(HostMemory) == HostMemory(8.0, 2, 12.0)
     assert (limited.jobs.state_gib > 0.1).all()
 
 

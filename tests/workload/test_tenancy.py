@@ -58,6 +58,7 @@ def test_private_clusters_have_a_node_for_each_cell_and_jobs_their_own_tenants()
     shared = cluster()
     private = with_tenancy(shared, "private")
     assert [(n.gpu_type, n.gpus) for n in private.nodes] == [("a/V100", 8), ("a/V100", 4), ("b/V100", 4)]
+    assert [(v.owner, v.hardware) for v in private.gpu_types] == [("a", "V100"), ("b", "V100")]
     of_a = np.array([c.gpu_type == "a/V100" for c in private.configurations])
     may = np.isfinite(private.jobs.seconds_per_epoch)
     np.testing.assert_array_equal(may[:, of_a].any(axis=1), shared.jobs.tenant == 0)

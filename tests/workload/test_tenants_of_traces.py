@@ -21,7 +21,7 @@ def instance(tmp_path):
 
 
 def test_jobs_are_their_tenants_of_the_trace(instance):
-    assert [tenant.name for tenant in instance.tenants] == ["vision", "a-b", "nobody*"]
+    assert [tenant.name for tenant in instance.tenants] == ["vision", "a/b", "nobody*"]
     assert instance.jobs.tenant.tolist() == [0, 1, 0, 2]
     assert instance.tenancy == "none"
 
@@ -30,7 +30,7 @@ def test_results_are_told_apart_by_them_and_a_recorded_run_audits_clean(instance
     result = simulate(instance, make_policy("edf"))
     groups = group_metrics(result)
     assert [(group.kind, group.name, group.jobs) for group in groups] == [
-        ("tenant", "vision", 2), ("tenant", "a-b", 1), ("tenant", "nobody*", 1),
+        ("tenant", "vision", 2), ("tenant", "a/b", 1), ("tenant", "nobody*", 1),
     ]  # fmt: skip
     assert sum(group.energy_eur for group in groups) == pytest.approx(result.energy_eur)
     write_run(result, tmp_path / "run")

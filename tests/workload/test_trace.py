@@ -145,7 +145,7 @@ BAD = [
         ">= 0",
     ),
     ("submission_s,duration_s,gpus,application\n5,2,1,\n", "trace.csv row 1: application", "a text"),
-    ("submission_s,duration_s,gpus\n1,2,3,4\n", "trace.csv", "as many cells"),
+    ("submission_s,duration_s,gpus\n1,2,3,4\n", "trace.csv line 2", "as many cells"),
     ("submission_s,gpus,duration_s,gpus\n1,2,3,4\n", "trace.csv: columns", "once in the header"),
     ("\0" * 3_000, "trace.csv", "UTF-8"),
     (
@@ -209,9 +209,9 @@ def test_sorting_can_be_asked_for_and_refused(tmp_path):
 
 def test_missing_files_unknown_formats_and_wrong_columns_are_input_errors(tmp_path):
     path = write(tmp_path, GENERIC)
-    with refused("trace.path", allowed="a CSV file that exists"):
+    with refused("trace.path", allowed="a file that exists"):
         read_trace(tmp_path / "none.csv")
-    with refused("trace.path", allowed="a CSV file that exists"):
+    with refused("trace.path", allowed="a file that exists"):
         read_trace(tmp_path)
     with refused("trace.format", "json", "philly, itp, .*, generic"):
         read_trace(path, "json")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.workload import Scenario, detect_format, read_trace, scenario_for_trace
-from gpusched_env.workload.traces.formats import FORMATS
+from gpusched_env.workload.traces import FORMATS
 from refusals import refused
 
 HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue

@@ -198,3 +198,22 @@ def test_what_no_column_is_like_is_left_to_the_reader():
     assert settings_for(["gpus", "duration_s"], ["Num_GPUs", "runtime"]) == (
         "--set trace.columns.gpus=Num_GPUs --set trace.columns.duration_s=runtime"
     )
+
+
+def test_a_column_is_suggested_where_its_whole_name_and_its_values_fit(tmp_path: Path):
+    text = """state,array_task_pending,ended,creation_time,time_start,time_finish,gpu_num,gpu_model,gpus_ok
+3,0,1,1000,1060,4660,2,V100,x
+5,0,0,1100,1200,1300,8,A100,y
+3,0,1,1200,1300,1400,0.5,A100,z
+"""
+    (tmp_path / "trace.csv").write_text(text)
+    with refused("trace.csv: no column for") as error:
+        read_trace(tmp_path / "trace.csv")
+    assert str(error.value).endswith(
+        "name them: --set trace.columns.submission_s=creation_time --set trace.columns.start_s=time_start "
+        "--set trace.columns.end_s=time_finish --set trace.columns.gpus=gpu_num"
+    )
+    (tmp_path / "trace.csv").write_text("state,stopping,submit_ok,gpus\n3,1,0,many\n5,0,1,few\n3,1,0,many\n")
+    with refused("trace.csv: no column for") as error:
+        read_trace(tmp_path / "trace.csv")
+    assert str(error.value).endswith("submission_s=COLUMN --set trace.columns.duration_s=COLUMN")

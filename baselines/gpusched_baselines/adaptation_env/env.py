@@ -17,9 +17,8 @@ from gpusched_baselines.adaptation_env.observation import feature_names
 from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun, full_cluster_eur_per_h
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES, check_render_mode
-from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.seeds import Seeds, seed_round
-from gpusched_env.envs.source import check_types, draw_seed, source_of, types_of
+from gpusched_env.envs.source import check_types, draw_seed, source_of, takes_parameters_of, types_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator.kernels import at

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from gpusched_baselines.adaptation_env.controls import action_array
 from gpusched_baselines.adaptation_env.env import GpuAdaptationEnv
 from gpusched_env.child_processes import usable_cores
-from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.seeds import part_rounds
+from gpusched_env.envs.source import takes_parameters_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 

@@ -206,7 +206,7 @@ class HiveD:
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the guaranteed jobs, then the opportunistic ones."""
         for opportunistic in (False, True):
-            if any_capacity(view.board) and (len(view.hosts) or not opportunistic):
+            if any_capacity(view.board) and (not opportunistic or (view.board.has_cells and len(view.hosts))):
                 order = sim.ask_order(view, self.inner.job_order, waiting_only=not self.preemption)
                 _decide(view.board, order, ESTIMATE[self.inner.epochs], opportunistic)
 

@@ -21,8 +21,8 @@ from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.hooks import expected_arrays
 from gpusched_env.named_arrays import added_fields, build
+from gpusched_env.simulator import hooks, stepping
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator import stepping
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
 from gpusched_env.simulator.stepping import Hidden
 
@@ -95,12 +95,10 @@ def reset(start: Board, work: Board) -> None:
     work.memory[:, :] = start.memory
     work.nodes[:, :] = start.nodes
     work.capacity[:, :] = start.capacity
-    work.quota[:, :] = start.quota
-    work.cells[:, :] = start.cells
-    work.hosts[:, :] = start.hosts
     work.clock[:] = start.clock
     work.count[:] = start.count
     work.active[:] = start.active
+    hooks.copy_arrays(work, start)
 
 
 @kernel

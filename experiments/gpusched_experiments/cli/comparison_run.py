@@ -13,7 +13,6 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
-from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
 from gpusched_env.workload import InstanceMaker, Trace
@@ -69,7 +68,8 @@ class _Part:
         if scenario is None:
             return ()
         off = () if scenario.trace is None else ALWAYS_OF_A_TRACE
-        return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
+        said = (*self.billing.said(), *self.workload.notes(), *modelled(scenario, self.trace))
+        return (*said, *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:
         restart_s = self.make(self.first).jobs.restart_s
@@ -134,7 +134,7 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
 
 def _print_what_is_run(part: _Part) -> None:
     instance = part.make(part.first)
-    nodes = machines(instance)
+    nodes = instance.machines
     count = Counter(node.gpu_type for node in nodes)
     gpus = Counter(name for node in nodes for name in [node.gpu_type] * node.gpus)
     kinds = ", ".join(f"{number} with {gpus[name]} {name}" for name, number in count.items())

@@ -89,6 +89,8 @@ def evaluate_command(
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
     runs = _unkept(plan) if out is None else run_comparison(plan, out, forms)[0].runs
     _print(runs, plan.policies[0].name, None if given.instance is None else workload.title)
+    for note in workload.notes():
+        typer.echo(f"note: {note}", err=True)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")
 

@@ -158,7 +158,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 
 def _notes(scenario: Scenario, instance: Instance) -> tuple[str, ...]:
     """Return which curves of time at a limit are measured, which are assumed, and what is modelled."""
-    like = {v.name: v.like or v.name for each in variants_of(scenario) for v in each.gpu_types}
+    like = {v.name: v.source or v.name for each in variants_of(scenario) for v in each.gpu_types}
     names = [like.get(v.name, v.name) for v in instance.gpu_types]
     of_zeus = {row["gpu_type"] for row in read_table("power_curves.csv") if row["method"] == "measured"}
     measured = [name for name in names if name in of_zeus]

@@ -14,7 +14,8 @@ from gpusched_env.formats import load_instance
 from gpusched_env.parsing import parse_toml
 from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
 from gpusched_env.workload.scenario.places import track_place
-from gpusched_env.workload.traces.formats import FORMATS
+from gpusched_env.workload.scenario.prices import is_price_file
+from gpusched_env.workload.traces import FORMATS
 from gpusched_env.workload.traces.presets import check_format
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.report.comparison_writing import Workload
@@ -127,7 +128,7 @@ class ScenarioOptions:
     jobs: JobsOption = None
     nodes: Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")] = None
     prices: Annotated[
-        str | None, "Prices of energy by period: de-lu, caiso or ercot, one year of them (de-lu-2024), or a CSV file."
+        str | None, "Prices of energy by period: de-lu, caiso or ercot, one year of them (de-lu-2024), or a file."
     ] = None
     settings: SetOption = None
 
@@ -141,7 +142,7 @@ class ScenarioOptions:
 
     @property
     def written(self) -> list[str]:
-        series = str(Path(self.prices).resolve()) if self.prices and self.prices.endswith(".csv") else self.prices
+        series = str(Path(self.prices).resolve()) if self.prices and is_price_file(self.prices) else self.prices
         own = [] if series is None else [f"prices.series={series}"]
         return [*own, *([] if self.encoding is None else [f"trace.encoding={self.encoding}"]), *(self.settings or ())]
 

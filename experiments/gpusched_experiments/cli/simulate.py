@@ -13,7 +13,6 @@ from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.errors import InputError
 from gpusched_env.files import check_new_folder, one_error
 from gpusched_env.formats.run_folder import MAY_HOLD, write_run
-from gpusched_env.model.tenant import machines
 from gpusched_env.rendering.power import hours_of
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import Result, simulate
@@ -78,8 +77,9 @@ def simulate_command(
     workload = given.workload(options.scenario_or_track(scenario, track))
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
+    notes, facts = workload.notes(), workload.facts()
     if out is not None:
-        check_same(out, Path(out) / "run.json", workload.facts() | {"policy": chosen_policy.name, "seed": seed})
+        check_same(out, Path(out) / "run.json", facts | {"policy": chosen_policy.name, "seed": seed})
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))
@@ -92,8 +92,10 @@ def simulate_command(
         if hours is not None:
             drafts.enter_context(_draft(hours)).write_text(_hours(result), encoding="utf-8")
         if out is not None:
-            write_run(result, out, facts=workload.facts())
+            write_run(result, out, facts=facts | ({"modelled": notes} if notes else {}))
     _print(result, workload)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     for path in (out, gantt, gif, hours):
         if path is not None:
             typer.echo(f"wrote {path}")
@@ -128,7 +130,7 @@ def _print(result: Result, workload: Workload) -> None:
     table.add_column(justify="right")
     table.add_row("policy", result.policy)
     table.add_row("workload", f"{workload.title}, seed {result.seed}")
-    table.add_row("cluster", f"{len(machines(result.instance))} nodes, {len(jobs)} jobs")
+    table.add_row("cluster", f"{len(result.instance.machines)} nodes, {len(jobs)} jobs")
     table.add_row("energy", f"{result.energy_eur:,.2f} €")
     table.add_row("tardiness", f"{result.tardiness_eur:,.2f} €")
     table.add_row("total", f"{result.total_eur:,.2f} €")

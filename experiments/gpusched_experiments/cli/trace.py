@@ -4,14 +4,17 @@ import json
 import shlex
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from gpusched_env.files import one_error, write_atomically
 from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
-from gpusched_env.workload.catalogue import Site
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.replay import gpu_types_named, ways_out
 from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
+from gpusched_env.workload.traces.swf_writing import swf_text
 from gpusched_env.workload.traces.trace import read_trace
 from gpusched_experiments.cli import scenario_options as options
 
@@ -27,6 +30,14 @@ def trace_command(
     given: Annotated[options.ScenarioOptions, options.OF_A_FILE],
     scenario: options.ScenarioOption = "default",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+    swf: Annotated[
+        str | None,
+        typer.Option(
+            "--swf",
+            metavar="FILE",
+            help="Write its jobs in the Standard Workload Format too.",
+        ),
+    ] = None,
 ) -> None:
     """Show what is understood of a trace, and what it means for a cluster, before anything is run on it.
 
@@ -36,6 +47,8 @@ def trace_command(
     - **gpusched trace cluster_log.csv --where 'state = COMPLETED' --nodes 40**
 
     - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
+
+    - **gpusched trace jobs.txt --swf jobs.swf**, for other simulators
     """
     asked = replace(given, scenario=scenario, trace=file)
     chosen = asked.make()
@@ -46,6 +59,10 @@ def trace_command(
     summary = TraceSummary.of(trace, site, chosen)
     command = _command(asked, trace)
     said = modelled(chosen, replayed_trace(chosen))
+    if swf is not None:
+        with one_error(swf):
+            write_atomically(Path(swf), swf_text(trace))
+        typer.echo(f"wrote {swf}", err=True)
     if as_json:
         typer.echo(json.dumps(_document(file, trace, summary, chosen, command, said), indent=2, ensure_ascii=False))
         return

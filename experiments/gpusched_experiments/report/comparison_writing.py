@@ -22,11 +22,12 @@ from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model import Instance
-from gpusched_env.model.tenant import machines
 from gpusched_env.parsing import parse_toml
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import InstanceMaker, Scenario, scenario_toml
+from gpusched_env.workload.mixture import variants_of
+from gpusched_env.workload.priced import price_notes
 from gpusched_experiments.report.cell import NO_TEXT
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.comparison_folder import (
@@ -67,6 +68,11 @@ class Workload:
         if self.instance is not None:
             return Replay(self.instance).make
         return InstanceMaker(self.scenario or Scenario()).make
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was filled in or left out of files of prices, a sentence each."""
+        variants = () if self.scenario is None else variants_of(self.scenario)
+        return tuple(dict.fromkeys(note for each in variants for note in price_notes(each.prices)))
 
     def facts(self) -> dict[str, Any]:
         if self.scenario is not None:
@@ -222,7 +228,7 @@ class Written:
         count = len(self.seeds)
         whose = " of the policies" if self.workload.instance is not None else ""
         seeds = f"{count} seed{'s' if count > 1 else ''}{whose}"
-        title = f"{self.workload.title}: {len(machines(self.first))} nodes, {len(self.first.jobs)} jobs, {seeds}"
+        title = f"{self.workload.title}: {len(self.first.machines)} nodes, {len(self.first.jobs)} jobs, {seeds}"
         costs = partial(charts.cost_figure, compared.rows, compared.runs, title, of_trace=bool(compared.gpu_demand))
         contents = charts.figure_files("costs", costs(), forms)
         best = folder.recorded(compared.best)

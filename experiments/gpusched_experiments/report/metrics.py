@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
@@ -114,7 +113,7 @@ class RunMetrics:
         median, p95, p99 = np.percentile(completion_s, (50, 95, 99)).tolist()
         makespan_s = float(result.completion_s.max() - submission_s.min())
         gpus, nodes = busy_s(result) if len(result.log) else (NAN, NAN)
-        nodes_there = machines(instance)
+        nodes_there = instance.machines
         return cls(
             energy_kwh=billing.kwh(result.energy_kwh),
             waiting_s=float(np.mean(result.start_s - submission_s)),

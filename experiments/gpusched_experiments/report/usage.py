@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.model import Instance, UtilisationModel
-from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.result import gpus_on_nodes
@@ -41,7 +40,7 @@ class Usage:
         """Measure a finished run whose intervals were kept."""
         instance, log = result.instance, result.log
         makespan_s = float(result.completion_s.max() - instance.jobs.submission_s.min())
-        gpus = np.array([node.gpus for node in machines(instance)])
+        gpus = np.array([node.gpus for node in instance.machines])
         memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][-instance.hosts :]
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = gpus_on_nodes(instance, log)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.threads import ThreadPool
     from gpusched_env.envs.vector.vector_input import EpisodeLimits
 
 LOW = 2**64 - 1
@@ -55,7 +54,7 @@ def pack(
 
 
 def unpack(
-    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: EpisodeLimits, pool: ThreadPool
+    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: EpisodeLimits
 ) -> tuple[EpisodeRuns, NDArray[np.bool_]]:
     """Make the runs of which `pack` returned `state`, and return whose episode ended in the step before.
 
@@ -87,7 +86,7 @@ def unpack(
             part[...] = values.reshape(part.shape)
     for run in fresh:
         run.restore()
-    runs = EpisodeRuns(fresh, pool, episodes.common, episodes.singles[0])
+    runs = EpisodeRuns(fresh, episodes.common, episodes.singles[0])
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     limits.steps[:] = given["steps"]
@@ -95,8 +94,12 @@ def unpack(
 
 
 def changing(state: State) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a run that change in it, by name, but for what follows from them and the instance."""
-    return {name: getattr(state.board, name) for name in OF_BOARD} | {"outcome": state.hidden.outcome}
+    """Return the arrays of a run that change in it, by name, but for what follows from them and the instance.
+
+    An array that its build does not have is empty, as it is in a larger build for an instance without the mechanism.
+    """
+    empty = np.empty(0, dtype=np.int64)
+    return {name: getattr(state.board, name, empty) for name in OF_BOARD} | {"outcome": state.hidden.outcome}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
@@ -109,7 +112,7 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
-    return hashlib.sha256(episodes.fingerprint + limits.told).digest()
+    return hashlib.sha256(episodes.fingerprint + repr(limits.both).encode()).digest()
 
 
 def _words_of(generator: Generator) -> list[int]:

@@ -16,9 +16,9 @@ from gpusched_env.envs.vector.kernels import (
     TIME,
     TOTAL_ENERGY,
     TOTAL_TARDINESS,
-    Handles,
     Seen,
     mask_all,
+    work,
 )
 from gpusched_env.named_arrays import aligned, new_handles
 from gpusched_env.observation import Notes
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.env import GpuClusterEnv, Observation
-    from gpusched_env.envs.vector.threads import ThreadPool
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
 
@@ -41,7 +40,6 @@ class EpisodeRuns:
 
     Args:
         states: New runs, one for each environment.
-        pool: The threads that share the work.
         common: What the runs have in common.
         single: A single environment with the same arguments.
 
@@ -51,19 +49,18 @@ class EpisodeRuns:
         single: That environment.
     """
 
-    def __init__(self, states: Sequence[State], pool: ThreadPool, common: Common, single: GpuClusterEnv) -> None:
-        self.states, self.invalid = list(states), np.zeros(len(states), dtype=np.int64)
-        self.single, self._pool, self._common, self._views_in_use = single, pool, common, False
-        self._places = part_places(
-            single.space_of_parts, single.option_features, len(states), flat=single.flat, others=single.features
-        )
-        self._features = single.parts[-1][1].stop
-        self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
+    def __init__(self, states: Sequence[State], common: Common, single: GpuClusterEnv) -> None:
+        size, space = len(states), single.space_of_parts
+        self.states, self.invalid = list(states), np.zeros(size, dtype=np.int64)
+        self.single, self._common, self._views_in_use = single, common, False
+        self._places = part_places(space, single.option_features, size, flat=single.flat, others=single.features)
+        self._features, self._choices = single.parts[-1][1].stop, 1 + len(single.configurations)
+        self._handles = tuple(new_handles(size) for _ in range(3))  # of boards, hidden parts and notes
         self._use_one_build()
         self._notes = [Notes.of(state.board, common, single.job_features) for state in self.states]
-        own = zip(self.states, self._notes, strict=True)
-        self._memory = aligned(len(states), max(state.words + notes.words for state, notes in own))
-        self._move(range(len(states)))
+        words = (state.words + notes.words for state, notes in zip(self.states, self._notes, strict=True))
+        self._memory = aligned(size, max(words))
+        self._move(range(size))
 
     def begin(self, states: Mapping[int, State]) -> None:
         """Replace some runs by new ones, and run these to their first rounds."""
@@ -73,10 +70,7 @@ class EpisodeRuns:
         for i, state in states.items():
             self._notes[i] = Notes.of(state.board, self._common, self.single.job_features)
         self._move(range(len(self.states)) if changed else states)
-        self.open(states)
-
-    def open(self, environments: Iterable[int]) -> None:
-        for i in environments:
+        for i in states:
             self.invalid[i] = 0
             run_to_round(self.states[i].board, self.states[i].hidden)
 
@@ -85,7 +79,7 @@ class EpisodeRuns:
         size = len(actions)
         seen = Seen(
             numbers=np.empty(size * self._features, np.float32),
-            mask=np.empty((size, 1 + len(self.single.configurations)), np.int8),
+            mask=np.empty((size, self._choices), np.int8),
             money=np.empty((MONEY_ROWS, size)),
             current_job=np.empty(size, np.int64),
             idle=np.empty(size, np.int64),
@@ -108,9 +102,9 @@ class EpisodeRuns:
 
     def masks_and_jobs(self) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
         """Return what can be placed now in each run, (N, 1 + C), and its current job, -1 at the end, (N,)."""
-        size = len(self.invalid)
-        masks, current_job = np.empty((size, 1 + len(self.single.configurations)), np.int8), np.empty(size, np.int64)
-        mask_all(self._handles.boards, masks, current_job, self.states[0].board)
+        masks = np.empty((len(self.invalid), self._choices), np.int8)
+        current_job = np.empty(len(masks), np.int64)
+        mask_all(self._handles[0], masks, current_job, self.states[0].board)
         return masks.view(np.bool_), current_job
 
     def observations(self, seen: Seen) -> Observation:
@@ -124,18 +118,16 @@ class EpisodeRuns:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from: its handles are those of its own runs."""
-        return {
-            name: getattr(self, name) for name in ("states", "invalid", "single", "_pool", "_common", "_views_in_use")
-        }
+        return {name: getattr(self, name) for name in ("states", "_common", "single", "invalid", "_views_in_use")}
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
-        self.__init__(values["states"], values["_pool"], values["_common"], values["single"])  # type: ignore[misc]
+        self.__init__(values["states"], values["_common"], values["single"])  # type: ignore[misc]
         self.invalid[:], self._views_in_use = values["invalid"], values["_views_in_use"]
 
     def _step(self, actions: NDArray[np.int64], seen: Seen) -> None:
         for notes in self._notes if self._views_in_use else ():
             notes.forget()
-        self._pool.step(len(actions), actions, tuple(seen), *self._stable)
+        work(actions, tuple(seen), *self._stable)
 
     def _use_one_build(self) -> bool:
         """Let all runs use one build of the compiled code, the smallest for all; return whether a board has changed."""
@@ -158,7 +150,7 @@ class EpisodeRuns:
             self._notes[i] = notes.placed(memory[own:])
             for handles, value in zip(self._handles, (state.board, state.hidden, self._notes[i]), strict=True):
                 handles[i] = value.handle
-        self._stable = self._places, tuple(self._handles), self.invalid, self.states[0].board, self.states[0].hidden
+        self._stable = self._places, self._handles, self.invalid, self.states[0].board, self.states[0].hidden
 
 
 def infos_of(
@@ -197,10 +189,9 @@ def final_infos_of(
 ) -> dict[str, Any]:
     """Return copies of the last observations and infos of the episodes that ended in this step."""
     last, observations = np.full(len(ended), None, dtype=np.object_), runs.observations(seen)
+    parts = observations if isinstance(observations, dict) else {"": observations}
     for i in np.flatnonzero(ended):
-        if isinstance(observations, dict):
-            last[i] = {key: rows[i].copy() for key, rows in observations.items()}
-        else:
-            last[i] = observations[i].copy()
+        own = {key: rows[i].copy() for key, rows in parts.items()}
+        last[i] = own.get("", own)
     infos = infos_of(runs, seen, stalled, ended)
     return {"final_obs": last, "_final_obs": ended.copy(), "final_info": infos, "_final_info": ended.copy()}

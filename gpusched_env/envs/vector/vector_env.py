@@ -9,16 +9,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.env import GpuClusterEnv, Observation
 from gpusched_env.envs.kernels import LOOK
-from gpusched_env.envs.parameters import takes_parameters_of
-from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
+from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward, takes_parameters_of
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import CO2, ENERGY, TARDINESS, Seen
 from gpusched_env.envs.vector.runs import EpisodeRuns, final_infos_of, infos_of
-from gpusched_env.envs.vector.threads import LEAST_SHARE, ThreadPool
 from gpusched_env.envs.vector.vector_input import (
     EpisodeLimits,
     action_indices,
@@ -62,7 +59,6 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
         max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
-        threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
         keywords: Other parameters of `GpuClusterEnv`, but no `render_mode`. Observations are (N, F) with `flat`,
             actions (N, 2) with `factored`, rewards (N, 3) if they are vectors; a function of rewards is called for each
             environment. Of `seeds`, environment i begins with the i-th and steps by N; the environments of one scenario
@@ -84,7 +80,6 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         instance: Instance | Sequence[Instance] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_episode_steps: int | None = None,
-        threads: int | None = None,
         **keywords: Any,
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs)
@@ -105,9 +100,6 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             self.reward_space, self.reward_dim = single.reward_space, single.reward_dim
         self._scales = np.resize([float(one.reward_scale) for one in self._episodes.singles], self.num_envs)
         self.feature_names = single.feature_names
-        most = max(1, self.num_envs // LEAST_SHARE)
-        wanted = min(usable_cores(), most) if threads is None else checks.whole("threads", threads)
-        self._pool = ThreadPool(min(wanted, self.num_envs))
         self._runs: EpisodeRuns | None = None
         self._ended = np.zeros(self.num_envs, dtype=np.bool_)
 
@@ -259,12 +251,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
                 nothing has changed.
         """
         self._check_open()
-        self._runs, self._ended = unpack(state, self._episodes, self._limits, self._pool)
-
-    def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
-        """End the threads, if there are any: gymnasium before 1.4 closes it too if its constructor raised."""
-        if hasattr(self, "_pool"):
-            self._pool.close()
+        self._runs, self._ended = unpack(state, self._episodes, self._limits)
 
     @property
     def _present(self) -> EpisodeRuns:
@@ -279,12 +266,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _begin(self, states: Mapping[int, State]) -> EpisodeRuns:
         if self._runs is None:
-            episodes = self._episodes
             first = [states[i] for i in range(self.num_envs)]
-            self._runs = EpisodeRuns(first, self._pool, episodes.common, episodes.singles[0])
-            self._runs.open(states)
-        else:
-            self._runs.begin(states)
+            self._runs = EpisodeRuns(first, self._episodes.common, self._episodes.singles[0])
+        self._runs.begin(states)
         return self._runs
 
     def _begin_next(self, some: NDArray[np.bool_]) -> None:
@@ -293,12 +277,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
         if hasattr(self, "reward_space"):
-            vectors: NDArray[np.float64] = -seen.money[[ENERGY, TARDINESS, CO2]].T
-            return vectors
+            return -seen.money[[ENERGY, TARDINESS, CO2]].T
         if type(self._reward) is CostReward:
-            rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays
-            scaled: NDArray[np.float64] = rewards / self._scales
-            return scaled
+            return self._reward(energy, tardiness) / self._scales  # the formula holds for arrays
         rewards = np.zeros(self.num_envs)
         for i in np.flatnonzero(actions != LOOK).tolist():
             rewards[i] = finite_reward(self._reward(float(energy[i]), float(tardiness[i])))

@@ -86,36 +86,25 @@ class EpisodeLimits:
         max_episode_steps: Steps after which it is, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
 
     Attributes:
-        steps: Steps of the present episodes, (N,); counted only where they are limited.
-        limits_steps: Whether they are.
+        both: The limits, one that is never reached for None.
+        steps: Steps of the present episodes, (N,).
 
     Raises:
         InputError: A limit is out of its range.
     """
 
     def __init__(self, size: int, max_idle_reviews: int | None, max_episode_steps: int | None) -> None:
-        self._idle = idle_limit(max_idle_reviews)
-        self.limits_steps = max_episode_steps is not None
-        self._most = NEVER if max_episode_steps is None else checks.whole("max_episode_steps", max_episode_steps)
-        self.steps = np.zeros(size, dtype=np.int64)
-
-    @property
-    def told(self) -> bytes:
-        return f"{self._idle} {self._most}".encode()
+        most = NEVER if max_episode_steps is None else checks.whole("max_episode_steps", max_episode_steps)
+        self.both, self.steps = (idle_limit(max_idle_reviews), most), np.zeros(size, dtype=np.int64)
 
     def stalled(self, idle: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return in which environments nothing has run for too long, by the idle events in a row in each, (N,)."""
-        stalled: NDArray[np.bool_] = idle >= self._idle
+        stalled: NDArray[np.bool_] = idle >= self.both[0]
         return stalled
 
     def stepped(self, stalled: NDArray[np.bool_], again: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
         """Count a step of each environment except those of `again`, which restart; return which are truncated."""
-        if not self.limits_steps:
-            return stalled.copy()
         self.steps += 1
         if again is not None:
             self.steps[again] = 0
-        return self.cut_off(stalled, self.steps)
-
-    def cut_off(self, stalled: NDArray[np.bool_], steps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        return stalled | (steps >= self._most)
+        return stalled | (self.steps >= self.both[1])

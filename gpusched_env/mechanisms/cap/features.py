@@ -22,6 +22,8 @@ def write_cap(board: Board, out: Singles | Floats) -> None:
     """Write the features of the cap, (CAPS,)."""
     out[:] = 0.0
     out[CAP] = out[LEFT] = out[NEXT_CAP] = out[NEXT_IN] = 1.0
+    if not board.has_cap:
+        return
     clock, site = board.clock, board.site
     if site.shape[0] == 0:
         return

@@ -84,7 +84,7 @@ class PowerCap(Mechanism):
         shared = [c.share < 1.0 for c in instance.configurations]
         if instance.saved_kw is not None and saved_kilowatts(instance)[:, shared].any():
             raise InputError("site", "...", "None where shares of GPUs have power limits")
-        if instance.synchronisation is not None and instance.synchronisation.cpu_machine_w:
+        if getattr(instance.find("network"), "cpu_machine_w", 0.0):
             raise InputError("site", "...", "None where CPU machines draw power")
         if not self.is_hard:
             if instance.energy_price_eur_per_kwh == 0.0:

@@ -9,7 +9,8 @@ import numpy as np
 from gpusched_env.arrays import Ints
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.mechanisms.cells import binding as blocks
-from gpusched_env.model.tenant import kinds_of_nodes, pieces
+from gpusched_env.model.configuration import hardware_of
+from gpusched_env.model.tenant import pieces
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
@@ -41,7 +42,11 @@ def arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
     hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
     if not instance.hosts:
         return {"cells": cells, "hosts": hosts, "tree": np.zeros((0, tree_at.TREE_COLUMNS), dtype=np.int64)}
-    kinds, gpus = kinds_of_nodes(instance), np.array([node.gpus for node in instance.nodes], dtype=np.int64)
+    hardware = hardware_of(instance.gpu_types)
+    names = [hardware[node.gpu_type] for node in instance.nodes]
+    known = sorted(set(names))
+    kinds = np.array([known.index(name) for name in names], dtype=np.int64)
+    gpus = np.array([node.gpus for node in instance.nodes], dtype=np.int64)
     first, together = len(instance.nodes) - instance.hosts, pieces(instance.nodes, instance.racks)
     for rack, nodes in enumerate(together):
         cells[nodes, at.CELL_RACK], cells[nodes, at.CELL_NODES] = rack, len(nodes)

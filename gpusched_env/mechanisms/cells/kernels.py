@@ -98,6 +98,12 @@ def takes_from_others(board: Board, takes: bool) -> bool:
     return takes or board.cells.shape[0] > 0
 
 
+@kernel
+def copy_arrays(board: Board, source: Board) -> None:
+    board.cells[:, :] = source.cells
+    board.hosts[:, :] = source.hosts
+
+
 register(
     "cells",
     {
@@ -111,6 +117,7 @@ register(
         hooks.group_for: group_for,
         hooks.in_group: in_group,
         hooks.takes_from_others: takes_from_others,
+        hooks.copy_arrays: copy_arrays,
     },
     (CellBoard,),
     arrays,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats
+from gpusched_env.mechanisms.network.model import Synchronisation
 from gpusched_env.model.synchronisation import BACKENDS
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Facts
@@ -37,12 +38,12 @@ def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
 
 def iteration_table(instance: Instance) -> NDArray[np.float64]:
     """Return how long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); else (0, 0, 0)."""
-    own = instance.synchronisation
+    own = instance.of(Synchronisation)
     return np.zeros((0, 0, 0)) if own is None else np.stack([own.compute_s, own.sync_s, own.known_inside_s])
 
 
 def network_numbers(instance: Instance) -> NDArray[np.float64]:
-    own = instance.synchronisation
+    own = instance.of(Synchronisation)
     if own is None:
         return np.zeros(0)
     numbers = np.zeros(at.NETWORK_COLUMNS)

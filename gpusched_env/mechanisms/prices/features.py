@@ -84,8 +84,10 @@ def _compare(hours: Floats, price: float, out: Floats) -> None:
 @lean_kernel
 def _write_carbon(board: Board, known: int, out: Floats) -> None:
     """Write the features of carbon intensity, at the beginnings of the `known` hours."""
-    prices, now = board.prices, board.clock[at.NOW]
     out[CARBON] = out[CARBON_QUANTILE] = 0.0
+    if not board.has_prices:
+        return
+    prices, now = board.prices, board.clock[at.NOW]
     if prices.shape[0] == 0 or known == 0:
         return
     present, total, lower = prices[period_at(prices, now), at.PERIOD_G], 0.0, 0
@@ -99,8 +101,10 @@ def _write_carbon(board: Board, known: int, out: Floats) -> None:
 @lean_kernel
 def _write_demand(board: Board, out: Floats) -> None:
     """Write the state of the demand charge, on which the cost of the next interval depends."""
-    clock, tariff = board.clock, board.tariff
     out[PEAK] = out[INTERVAL] = out[MONTH_LEFT] = 0.0
+    if not board.has_prices:
+        return
+    clock, tariff = board.clock, board.tariff
     if tariff.shape[0] == 0 or tariff[at.DEMAND_EUR_PER_KW] == 0.0:
         return
     full = full_kilowatts(board) * clock[at.PUE]

@@ -75,6 +75,11 @@ def billed_s(board: Board, hidden: Hidden, before: float, rate: float, length: f
     return priced_length(board, hidden, before, board.clock[at.NOW], rate)
 
 
+@kernel
+def copy_arrays(board: Board, source: Board) -> None:
+    board.prices[:, :] = source.prices
+
+
 def begin(instance: Instance, board: PricedBoard, hidden: PricedHidden) -> None:
     """Write the price of GPU hours, and what is published of the series, at the beginning of a run."""
     board.clock[at.GPU_EUR_PER_S] = instance.gpu_hour_eur / 3600.0
@@ -106,6 +111,7 @@ register(
         hooks.known_until_s: known_until,
         hooks.mean_price: price_between,
         hooks.write_group: write_group,
+        hooks.copy_arrays: copy_arrays,
     },
     (PricedBoard, PricedHidden),
     arrays,

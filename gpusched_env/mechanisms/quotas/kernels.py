@@ -9,7 +9,6 @@ import numpy as np
 from gpusched_env.arrays import Ints
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.model.tenant import quotas
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import QUOTA
@@ -36,7 +35,7 @@ class QuotaBoard(Board):
 
 def arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
     """Return the arrays of an instance at the beginning of a run."""
-    tenants = quotas(instance) * at.UNITS
+    tenants = instance.quotas * at.UNITS
     return {"quota": np.hstack([tenants, np.zeros_like(tenants)])}
 
 
@@ -97,6 +96,11 @@ def holding_error(board: Board, job: int, config: int, node: int, slot: int, cha
     return wrong if within_quota(board, job, config) else QUOTA
 
 
+@kernel
+def copy_arrays(board: Board, source: Board) -> None:
+    board.quota[:, :] = source.quota
+
+
 register(
     "quotas",
     {
@@ -106,6 +110,7 @@ register(
         hooks.count_in: count_in,
         hooks.empty_jobs: recount,
         hooks.holding_error: holding_error,
+        hooks.copy_arrays: copy_arrays,
     },
     (QuotaBoard,),
     arrays,

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.model import Configuration, UtilisationModel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.facts import share_units
+from gpusched_env.simulator.builds import share_units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,6 +21,8 @@ def speed_beside(board: Board, job: int, config: int, gpu: int, on: Residents) -
         gpu: The GPU, n · G + g.
         on: The jobs on every GPU.
     """
+    if not board.has_shares:
+        return np.nan
     jobs, active, configs, facts = board.jobs, board.active, board.facts.configs, board.facts
     v, own = configs[config, at.CONFIG_TYPE], int(jobs[job, at.APPLICATION])
     if facts.utilisation.shape[0] > 0:

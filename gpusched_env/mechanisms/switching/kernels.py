@@ -5,7 +5,7 @@ continue there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on o
 of the power limit of the same GPUs (`rounds`). An instance whose costs do not depend on the distance
 (`JobTable.resume_s` is None) has `RESTART_S` for every other change, on one GPU too.
 
-With `Instance.host_memory` the states of paused jobs take room in the host memory of their nodes, and GPUs share links.
+With a `HostMemory` the states of paused jobs take room in the host memory of their nodes, and GPUs share links.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ import numpy as np
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.mechanisms.shares.placement import has_room, of_several
-from gpusched_env.model.host_memory import BYTES_PER_GIB
+from gpusched_env.mechanisms.switching.model import HostMemory
+from gpusched_env.model.job import BYTES_PER_GIB, moving_s
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import mark_of
@@ -178,12 +179,16 @@ def _fits_now(board: Board, job: int, config: int, node: int) -> bool:
     return free >= configs[config, at.CONFIG_GPUS]
 
 
-def begin(instance: Instance, board: Board, hidden: Hidden) -> None:  # noqa: ARG001 - as others
+def begin(instance: Instance, board: Board, hidden: Hidden) -> None:
     """Write what the costs of an instance depend on at the beginning of a run."""
-    host = instance.host_memory
+    host, state_gib = instance.of(HostMemory), instance.jobs.state_gib
     board.count[at.DISTANCES] = int(instance.jobs.resume_s is not None)
     board.count[at.LINK_GPUS] = 1 if host is None else host.gpus_per_link
-    if host is not None and host.pool_gib < np.inf:
+    if host is None:
+        return
+    hidden.jobs[:, at.STATE_BYTES] = np.ceil(state_gib * BYTES_PER_GIB)
+    hidden.jobs[:, at.MOVING_S] = moving_s(1.0, host.bandwidth_gb_per_s) * state_gib
+    if host.pool_gib < np.inf:
         board.count[at.LIMITED_POOL] = 1
         board.nodes[:, at.POOL_FREE] = int(host.pool_gib * BYTES_PER_GIB)
 

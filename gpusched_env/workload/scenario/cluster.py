@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Self
@@ -10,7 +11,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.configuration import MOST_ON_A_NODE, GpuType
-from gpusched_env.workload.catalogue import of_size
 from gpusched_env.workload.scenario.settings import (
     Count,
     Limit,
@@ -119,8 +119,18 @@ class Cluster(Settings):
 
 Powers = Many[Positive]
 
+_PROFILE = re.compile(r"(?<!\d)([1-7])g\.(\d+)gb$", re.IGNORECASE)
+"""The end of a name of MIG: how many of the GPU's parts, and its memory [GiB]."""
 FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w", "memory_gib")
 USUAL_GPUS_PER_NODE = 8
+
+
+def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
+    """Return the type of nodes with so many GPUs; a table of powers ends there."""
+    table = gpu_type.node_power_w
+    if table is not None and gpus > len(table):
+        raise InputError("gpus_per_node", gpus, f"at most {len(table)}, for which {gpu_type.name} has powers")
+    return replace(gpu_type, max_gpus_per_node=gpus, node_power_w=None if table is None else table[:gpus])
 
 
 class OwnGpuType(Settings):
@@ -136,7 +146,17 @@ class OwnGpuType(Settings):
     like: str | None = setting(
         None, "Built-in type whose figures, and times of applications, it has where none are given."
     )
-    speed: Positive = setting(1.0, "Speed in units of `like`: its times are divided by this.")
+    part_of: str | None = setting(
+        None,
+        "Or built-in type of which it is a part, as of MIG: a job has one part, with that of speed and power.",
+    )
+    part: Limit | None = setting(
+        None,
+        "How large a part. By default n sevenths for a name that ends with ng.mgb (A30: fourths).",
+    )
+    speed: Positive | None = setting(
+        None, "Speed in units of `like` or `part_of`: its times are divided by this. By default 1, or `part`."
+    )
     memory_gib: Positive | None = setting(None, "Memory of one GPU [GiB].")
     gpus_per_node: Annotated[int, whole(1, MOST_ON_A_NODE)] | None = setting(
         None, "Most GPUs of a node. By default those of `like`, of the list of powers, or 8."
@@ -151,11 +171,12 @@ class OwnGpuType(Settings):
     def _check(self) -> Self:
         if not self.name:
             raise InputError("name", self.name, "a text that is not empty")
-        if self.like is None and self.speed != 1.0:
+        self._check_part()
+        if self.source is None and self.speed not in {None, 1.0}:
             raise InputError("speed", self.speed, "1 without `like`, the type that it is a factor on")
         if self.like == self.name:
             raise InputError("like", self.like, "another type; cluster.overrides changes figures of a built-in one")
-        if self.like is None and self.memory_gib is None:
+        if self.source is None and self.memory_gib is None:
             raise InputError("memory_gib", None, "a number > 0, or `like`, a built-in type to take it from")
         given = [name for name in ("node_power_w", "node_eur_per_h") if getattr(self, name) is not None]
         own = FIGURES[1:3] if self.node_power_w is not None else FIGURES[:3]
@@ -163,7 +184,7 @@ class OwnGpuType(Settings):
         if len(given) + bool(powers) > 1:
             ways = "gpu_power_w, node_base_power_w and idle_gpu_power_w; node_power_w; or node_eur_per_h"
             raise InputError(given[-1], list(getattr(self, given[-1])), f"only one way to tell costs: {ways}")
-        if not given and self.gpu_power_w is None and self.like is None:
+        if not given and self.gpu_power_w is None and self.source is None:
             raise InputError("gpu_power_w", None, "a number > 0; or node_power_w, node_eur_per_h, or `like`")
         for name in given:
             values = getattr(self, name)
@@ -171,6 +192,49 @@ class OwnGpuType(Settings):
                 number = self.gpus_per_node or "1 or more"
                 raise InputError(name, list(values), f"{number} numbers > 0, one for each number of busy GPUs")
         return self
+
+    def _check_part(self) -> None:
+        own_power = (self.gpu_power_w, self.node_power_w, self.node_eur_per_h) != (None, None, None)
+        if self.part_of is None and self.part is not None:
+            raise InputError("part", self.part, "nothing without part_of, the type that it is a part of")
+        if self.part_of is not None and self.like is not None:
+            raise InputError("part_of", self.part_of, "nothing beside `like`: it is a part of a GPU, or a whole one")
+        if self.part_of is not None and self.size is None:
+            raise InputError("part", None, "a number > 0 and <= 1 with part_of, or a name that ends with ng.mgb")
+        if self.like is not None and _PROFILE.search(self.name) and not own_power:
+            allowed = f'part_of = "{self.like}" for a part of a GPU: `like` has the power of a whole one'
+            raise InputError("like", self.like, allowed)
+
+    @property
+    def source(self) -> str | None:
+        """Return the built-in type of which it has figures and times, if any."""
+        return self.like or self.part_of
+
+    @property
+    def size(self) -> float | None:
+        """Return how large a part of a GPU it is; None if nothing says so."""
+        profile = _PROFILE.search(self.name)
+        named = min(1.0, int(profile[1]) / (4 if self.part_of == "A30" else 7)) if profile else None
+        return named if self.part is None else self.part
+
+    @property
+    def factor(self) -> float:
+        """Return by what its times are divided."""
+        return self.speed or (self.size if self.part_of and self.size else 1.0)
+
+    def _part(self, base: GpuType) -> GpuType:
+        """Return the type of a part: the parts of a GPU draw its idle power together, and each its part beyond."""
+        if base.node_power_w is not None or self.size is None:
+            raise InputError("part_of", self.part_of, "a type with the power of a busy and an idle GPU")
+        parts, profile = int(1.0 / self.size + 1e-9), _PROFILE.search(self.name)
+        idle_w = base.idle_gpu_power_w / parts
+        return replace(
+            base,
+            gpu_power_w=idle_w + self.size * (base.gpu_power_w - base.idle_gpu_power_w),
+            idle_gpu_power_w=idle_w,
+            memory_gib=float(profile[2]) if profile else base.memory_gib * self.size,
+            max_gpus_per_node=parts * base.max_gpus_per_node,
+        )
 
     def gpu_type(self, known: Mapping[str, GpuType], eur_per_kwh: float) -> GpuType:
         """Make the model's value.
@@ -180,11 +244,13 @@ class OwnGpuType(Settings):
             eur_per_kwh: Energy price · PUE, which turns €/h to W.
 
         Raises:
-            InputError: `like` is no built-in type, or costs are given while energy costs nothing.
+            InputError: `like` or `part_of` is no built-in type, or costs are given while energy costs nothing.
         """
-        if self.like is not None and self.like not in known:
-            raise InputError("like", self.like, f"one of the built-in GPU types {', '.join(known)}")
-        base = None if self.like is None else known[self.like]
+        if self.source is not None and self.source not in known:
+            field = "part_of" if self.like is None else "like"
+            raise InputError(field, self.source, f"one of the built-in GPU types {', '.join(known)}")
+        base = None if self.source is None else known[self.source]
+        base = self._part(base) if self.part_of is not None and base is not None else base
         table = self.node_power_w
         if self.node_eur_per_h is not None:
             if eur_per_kwh <= 0.0:

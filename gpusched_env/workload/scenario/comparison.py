@@ -20,7 +20,7 @@ from gpusched_env.workload.scenario.settings import (
     check_each_once,
     setting,
 )
-from gpusched_env.workload.traces.formats import FORMATS, TRACE_FIELDS, UTF_8, TraceFormat
+from gpusched_env.workload.traces import FORMATS, TRACE_FIELDS, UTF_8, TraceFormat
 
 MOST_SEEDS = 100_000
 ALLOWED = "whole numbers >= 0 and ranges of them, each once: 0-19, or 0,3,5"
@@ -187,6 +187,7 @@ class TraceReplay(Settings):
         "but generic.",
     )
     first: CountFromZero = setting(0, "Jobs to skip, in order of submission.")
+    processors_per_gpu: Positive = setting(1.0, "Processors of a trace in SWF that count as one GPU.")
     gpu_demand: GpuDemand = setting(
         "elastic", "What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact."
     )
@@ -219,4 +220,7 @@ class TraceReplay(Settings):
     @property
     def selection(self) -> dict[str, Any]:
         """Return the arguments of `read_trace` that select jobs of the file."""
-        return {name: getattr(self, name) for name in ("sort", "first", "where", "skip_invalid", "encoding")}
+        return {
+            name: getattr(self, name)
+            for name in ("sort", "first", "where", "skip_invalid", "encoding", "processors_per_gpu")
+        }

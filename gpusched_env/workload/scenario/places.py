@@ -1,12 +1,11 @@
 """Where scenarios and tracks are: the files of the package by name, and files of users by path.
 
-It imports little, and loads no scenario but what it draws: the environments of all tracks are registered by it.
+It imports little, and loads no scenario: the environments of all tracks are registered by it.
 """
 
 from __future__ import annotations
 
 import re
-from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -20,6 +19,9 @@ if TYPE_CHECKING:
 
 TRACK = "track:"
 """Before its name: the scenario of a track."""
+
+DRAWN = re.compile(r"drawn-(\d{1,18})-(\d{1,6})")
+"""Name of a drawn scenario: its seed and number."""
 
 SUITE_VERSION = 7
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
@@ -45,8 +47,6 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
             scenarios = builtin_files("scenario")
             kind, allowed = "scenario", f"one of {', '.join(scenarios)}; a track: {', '.join(found)}; drawn-SEED-NUMBER"
             found |= scenarios
-        if name not in found and kind == "scenario" and (drawn := re.fullmatch(r"drawn-(\d{1,18})-(\d{1,6})", name)):
-            return _drawn(int(drawn[1]), int(drawn[2])), name, None
         if name not in found:
             raise InputError(kind, name, f"{allowed}, or a .toml file")
         return found[name].read_text(encoding="utf-8"), name, None
@@ -56,14 +56,6 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
         return path.read_text(encoding="utf-8"), path.stem, path.resolve().parent
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
-
-
-@cache
-def _drawn(seed: int, index: int) -> str:
-    from gpusched_env.workload.drawn import draw_scenario  # noqa: PLC0415 - it stands on the files of scenarios
-    from gpusched_env.workload.scenario.scenario_file import scenario_toml  # noqa: PLC0415
-
-    return scenario_toml(draw_scenario(seed, index))
 
 
 def builtin_files(kind: str) -> dict[str, Traversable]:
@@ -105,6 +97,8 @@ def list_environments(kind: str = "") -> tuple[str, ...]:
 
 
 def track_header(place: str | Path) -> dict[str, Any] | None:
+    if DRAWN.fullmatch(str(place)):
+        return None
     text = text_of(place)[0]
     try:
         return parse_toml(text).get("track")

@@ -1,37 +1,68 @@
-"""The section `prices`: one price of energy, or a series of them."""
+"""The sections `prices` and `site`: what energy and GPUs cost, and a cap on the power of all nodes."""
 
 from __future__ import annotations
 
 import re
+from dataclasses import fields, replace
 from datetime import datetime
-from typing import Literal, Self
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.settings import USUAL, AtLeastOne, Duration, NotNegative, Settings, setting
-from gpusched_env.workload.tables import PRICE_SERIES
+from gpusched_env.model import Instance, peak_kw
+from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.model.mechanism import model_of
+from gpusched_env.workload.scenario.settings import (
+    AtLeastOne,
+    Duration,
+    Many,
+    NotNegative,
+    Part,
+    Positive,
+    Seconds,
+    Settings,
+    number,
+    number_range,
+    setting,
+)
+from gpusched_env.workload.tables import PRICE_FIELDS, PRICE_SERIES
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+DEFAULTS = {each.name: each.default for each in fields(Instance)}
 RANDOM = "random"
 VALIDATION_SEEDS, TEST_SEEDS = range(20_000, 30_000), range(30_000, 40_000)
+_FLOOR = "a number >= 0: at negative prices it would be best to waste energy"
+
+
+def is_price_file(series: str) -> bool:
+    return bool(PurePath(series).suffix) or PurePath(series).name != series
 
 
 class Prices(Settings):
     """The price of energy."""
 
     energy_price_eur_per_kwh: NotNegative = setting(
-        USUAL["energy_price_eur_per_kwh"],
+        DEFAULTS["energy_price_eur_per_kwh"],
         "Energy price [€/kWh]. With a series, plans use the mean of the 28 days before the run, if there are any.",
     )
-    pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
+    pue: AtLeastOne = setting(DEFAULTS["pue"], "Power usage effectiveness of the data centre.")
     co2_g_per_kwh: NotNegative | None = setting(
         None, "Emissions of a kWh [g CO₂/kWh], where the series has none; only for kg CO₂ in results."
     )
     series: str | None = setting(
         None,
-        "Prices by period: a CSV file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
+        "Prices by period: a file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
         "default the one price.",
     )
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Columns of the file where they have other names: field = column."
+    )
+    where: Many[str] = setting((), 'Conditions that rows of the file must meet, such as "LMP_TYPE = LMP".')
+    time_zone: str | None = setting(None, "Time zone of times without an offset, such as Europe/Berlin.")
     start: str = setting(
         RANDOM,
         "Local time of the market at which the run begins, as 2024-03-01T00:00; random: a day drawn by the seed.",
@@ -46,7 +77,7 @@ class Prices(Settings):
         0.0, "Levies and charges that are added to the price of the series [€/kWh]."
     )
     carbon_eur_per_t: NotNegative = setting(0.0, "Price of emissions, added too [€/t CO₂].")
-    floor_eur_per_kwh: NotNegative = setting(
+    floor_eur_per_kwh: Annotated[float, number(_FLOOR, lambda x: x >= 0.0)] = setting(
         0.005, "Least price that is billed [€/kWh]: at negative prices it would be best to waste energy."
     )
     known: Literal["day-ahead", "all", "none"] = setting(
@@ -65,8 +96,11 @@ class Prices(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.series is not None and not self.series.endswith(".csv") and self.series not in PRICE_SERIES:
-            raise InputError("series", self.series, f"a .csv file, or one of {', '.join(PRICE_SERIES)}")
+        if self.series is not None and not is_price_file(self.series) and self.series not in PRICE_SERIES:
+            raise InputError("series", self.series, f"a file, such as prices.csv, or one of {', '.join(PRICE_SERIES)}")
+        for field in self.columns:
+            if field not in PRICE_FIELDS:
+                raise InputError("columns", field, f"the fields {', '.join(PRICE_FIELDS)}")
         if self.start != RANDOM:
             _local("start", self.start)
         for name in ("first_month", "last_month", "validation_from", "test_from"):
@@ -107,3 +141,79 @@ def _local(name: str, text: str) -> datetime:
     if time.tzinfo is not None:
         raise InputError(name, text, "a local time of the market, without a time zone")
     return time
+
+
+Event = tuple[float, float, float, float]
+
+
+def _events(value: object) -> object:
+    if not isinstance(value, list | tuple):
+        raise InputError("", value, "a list of events: [start_s, length_s, part, notice_s]")
+    for i, each in enumerate(value):
+        good = isinstance(each, list | tuple) and len(each) == 4
+        if not good or not all(isinstance(x, int | float) and not isinstance(x, bool) for x in each):
+            raise InputError(f"[{i}]", each, "four numbers: start_s, length_s, part, notice_s")
+    return tuple(tuple(float(x) for x in each) for each in value)
+
+
+NoticeRange = Annotated[
+    tuple[float, float], number_range(f"a number >= 0 and <= {LONGEST}", lambda x: 0.0 <= x <= LONGEST_S)
+]
+
+
+class SitePower(Settings):
+    """A cap on the power of all nodes, events at which it falls, and the price of held GPUs."""
+
+    cap_kw: Positive | None = setting(None, "Cap on the power of all nodes, without the PUE [kW]; by default none.")
+    cap_part: Part | None = setting(None, "Or the cap as a part of their power with all GPUs busy.")
+    soft_eur_per_kwh: Positive | None = setting(
+        None, "What a kWh above the cap costs in addition [€/kWh]; by default the cap is never exceeded."
+    )
+    events: Annotated[tuple[Event, ...], BeforeValidator(_events)] = setting(
+        (), "Events: [start_s, length_s, part of the cap that is lost, notice_s] of each."
+    )
+    event_gap_s: Seconds = setting(0.0, "Mean time from the end of a drawn event to the next; 0: none are drawn [s].")
+    event_length_s: Duration = setting(10_800.0, "Length of drawn events [s].")
+    event_part: Part = setting(0.25, "Part of the cap that is lost in drawn events.")
+    event_notice_s: NoticeRange = setting((0.0, 86_400.0), "Range of the notice of drawn events [s].")
+    gpu_hour_eur: NotNegative = setting(0.0, "Price of a GPU for each hour for which it is held [€/h].")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.cap_kw is not None and self.cap_part is not None:
+            raise InputError("cap_part", self.cap_part, "nothing beside cap_kw")
+        if self.cap_part == 0.0:
+            raise InputError("cap_part", self.cap_part, "a number > 0")
+        has_cap = self.cap_kw is not None or self.cap_part is not None
+        for name in ("soft_eur_per_kwh", "events", "event_gap_s"):
+            if getattr(self, name) and not has_cap:
+                raise InputError(name, getattr(self, name), "nothing without cap_kw or cap_part")
+        if self.events and self.event_gap_s:
+            raise InputError("event_gap_s", self.event_gap_s, "0 beside events, which are given")
+        return self
+
+
+def with_site(instance: Instance, site: SitePower, rng: Generator) -> Instance:
+    """Return an instance with the cap and the price of GPUs of a section, and events up to twice the due dates."""
+    if site == SitePower():
+        return instance
+    cap_kw = site.cap_kw
+    if site.cap_part is not None:
+        cap_kw = site.cap_part * peak_kw(instance)
+    cap = None
+    if cap_kw is not None:
+        events = site.events or _drawn(site, 2.0 * float(instance.jobs.due_s.max()), rng)
+        kind: Any = model_of("cap")
+        cap = kind.with_events(cap_kw, events, site.soft_eur_per_kwh)
+    rented = replace(instance, gpu_hour_eur=site.gpu_hour_eur)
+    return rented if cap is None else rented.with_mechanisms(cap)
+
+
+def _drawn(site: SitePower, until_s: float, rng: Generator) -> list[Event]:
+    """Draw events with exponential gaps from the end of one to the next, and uniform notice."""
+    events: list[Event] = []
+    start = float(rng.exponential(site.event_gap_s)) if site.event_gap_s else until_s
+    while start < until_s:
+        events.append((start, site.event_length_s, site.event_part, float(rng.uniform(*site.event_notice_s))))
+        start += site.event_length_s + float(rng.exponential(site.event_gap_s))
+    return events

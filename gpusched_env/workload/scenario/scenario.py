@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.notebook import dotted_names, facts_table
 from gpusched_env.parts import part_of, short_name
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
@@ -21,7 +20,7 @@ from gpusched_env.workload.scenario.comparison import (
     TraceReplay,
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
-from gpusched_env.workload.scenario.prices import Prices
+from gpusched_env.workload.scenario.prices import Prices, SitePower
 from gpusched_env.workload.scenario.settings import (
     Count,
     Limit,
@@ -37,7 +36,9 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
-from gpusched_env.workload.scenario.site import SitePower
+
+if TYPE_CHECKING:
+    from gpusched_env.model.configuration import GpuType
 
 MOST_JOBS = 10_000_000
 """Most jobs of an instance: as many as a large machine's memory can hold."""
@@ -220,7 +221,7 @@ class Scenario(Settings):
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise InputError(f"gpu_types[{index}].name", name, "each name once")
-        known = gpu_types_of(self)
+        known = self.known_gpu_types()
         try:
             self.cluster.check_names(known)
         except InputError as error:
@@ -241,8 +242,24 @@ class Scenario(Settings):
         if self.tenancy != "none" and not self.tenants:
             raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
-            Catalogue.of(self)
+            self.catalogue()
         return self
+
+    def known_gpu_types(self) -> dict[str, GpuType]:
+        """Return all GPU types that the scenario may name, by name."""
+        return gpu_types_of(self.gpu_types, self.prices.energy_price_eur_per_kwh * self.prices.pue)
+
+    def catalogue(self) -> Catalogue:
+        """Return the values of its names. Raises InputError: there is no such name, or a file is not valid."""
+        return Catalogue.of(
+            self.known_gpu_types(),
+            self.gpu_types,
+            self.applications,
+            self.jobs.applications,
+            self.switching,
+            self.restart_s,
+            self.restart_by_application,
+        )
 
     def _check_parts(self) -> None:
         if any(variant.scenario is not None for variant in self.mixture):
@@ -252,6 +269,8 @@ class Scenario(Settings):
 
     def _check_alone(self) -> None:
         """Check that a mixture of other scenarios has no settings of its own that they would not have."""
+        from gpusched_env.notebook import dotted_names  # noqa: PLC0415 - few need it
+
         given = self.model_dump(exclude_defaults=True, exclude={"name", "description", "mixture", "compare"})
         if "jobs" in given:
             given["jobs"].pop("count", None)
@@ -269,6 +288,8 @@ class Scenario(Settings):
         )
 
     def _repr_html_(self) -> str:
+        from gpusched_env.notebook import dotted_names, facts_table  # noqa: PLC0415 - few need it
+
         settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
         sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
         facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]

@@ -1,36 +1,16 @@
-"""Scenarios and tracks as TOML files: the built-in ones, users' ones, and a template."""
+"""Scenarios and tracks by name, and users' files of them."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 from gpusched_env.errors import InputError
-from gpusched_env.parsing import parse_toml
-from gpusched_env.parts import short_name
-from gpusched_env.workload.catalogue import NAMED_TABLES
-from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
-from gpusched_env.workload.scenario.comparison import JobClass, MixtureScenario, TraceReplay, TrackHeader, parse_seeds
-from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, OwnApplication
-from gpusched_env.workload.scenario.places import builtin_files, text_of, track_header, track_place
-from gpusched_env.workload.scenario.scenario import Scenario, changed_description
-from gpusched_env.workload.scenario.settings import Settings
-from gpusched_env.workload.scenario.sharing import OwnTenant
-from gpusched_env.workload.tables import MLPERF, PUBLISHED
-from gpusched_env.workload.traces.formats import UTF_8
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
-REPLACED_WITH = {
-    "epochs": (GIVEN_HISTOGRAMS, GIVEN_HISTOGRAMS),
-    "cluster": (("pools",), ("pools", "nodes", "gpu_types", "gpus_per_node")),
-}
-"""By section: settings of a file that replace settings of its base, and which ones."""
+from gpusched_env.workload.scenario.comparison import TraceReplay, TrackHeader, parse_seeds
+from gpusched_env.workload.scenario.places import DRAWN, builtin_files, text_of, track_header, track_place
+from gpusched_env.workload.scenario.reading import read_values
+from gpusched_env.workload.scenario.scenario import Scenario
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
@@ -44,7 +24,16 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     """
     if not isinstance(name_or_path, str | PathLike):
         raise InputError("scenario", name_or_path, "the name of a scenario or track, or the path of a .toml file")
-    return Scenario(**_read(*text_of(name_or_path), ()))
+    return Scenario(**read_values(name_or_path, _text_of))
+
+
+def _text_of(place: str | PathLike[str]) -> tuple[str, str, Path | None]:
+    found = DRAWN.fullmatch(str(place))
+    if found is None:
+        return text_of(place)
+    from gpusched_env.workload.drawn import drawn_toml  # noqa: PLC0415 - few need it
+
+    return drawn_toml(int(found[1]), int(found[2])), str(place), None
 
 
 def builtin_scenarios() -> dict[str, Scenario]:
@@ -78,7 +67,7 @@ def scenario_for_trace(
     if trace_format is not None:
         check_format(trace_format)
     chosen = load_scenario("default") if base is None else base
-    encoding = UTF_8 if chosen.trace is None else chosen.trace.encoding
+    encoding = TraceReplay.model_fields["encoding"].default if chosen.trace is None else chosen.trace.encoding
     kind = detect_format(path, encoding) if trace_format is None else trace_format
     replay = {} if chosen.trace is None else chosen.trace.model_dump(exclude_none=True)
     replay |= {"path": str(Path(path).resolve()), "format": kind}
@@ -88,176 +77,6 @@ def scenario_for_trace(
     description = f"Replays {Path(path).name}; what it lacks is modelled as in scenario {chosen.name}."
     values = {"name": Path(path).stem, "description": description, "jobs.count": jobs, "trace": trace}
     return chosen.replace(values if nodes is None else {**values, "cluster.nodes": nodes})
-
-
-def scenario_toml(scenario: Scenario) -> str:
-    """Write a scenario as a commented TOML file that loads back to an equal scenario."""
-    lines = [
-        setting_line(scenario, field)
-        for field in ("name", "description", "restart_s", "decision_interval_s", "tenancy", "mechanisms")
-    ]
-    if not isinstance(scenario.applications, tuple):
-        lines.append(setting_line(scenario, "applications"))
-    lines += [] if scenario.restart_by_application else [""]
-    lines += _table(scenario, "restart_by_application", "restart_by_application")
-    lines += _array("gpu_types", scenario.gpu_types, OwnGpuType)
-    lines += _array("tenants", scenario.tenants, OwnTenant)
-    lines += _array("mixture", scenario.mixture, MixtureScenario)
-    lines += _array("job_classes", scenario.job_classes, JobClass)
-    if isinstance(scenario.applications, tuple):
-        lines += _array("applications", scenario.applications, OwnApplication)
-    for section in (*Scenario.model_fields, *map(short_name, scenario.mechanisms)):
-        value = getattr(scenario, section)
-        if isinstance(value, Settings):
-            summary = (type(value).__doc__ or "").splitlines()[0]
-            lines += ["", f"# {summary}", f"[{section}]", *_section(value, section)]
-    if scenario.trace is None:
-        lines += ["", "# A trace in place of modelled arrivals and durations:", "# [trace]"]
-        lines += [_unset(name, info) for name, info in TraceReplay.model_fields.items()]
-    return "\n".join(lines) + "\n"
-
-
-def _section(settings: Settings, prefix: str) -> list[str]:
-    """Write the values of a section, then its tables; TOML wants them last."""
-    values, tables = [], []
-    for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if isinstance(settings, Cluster) and name == "pools":
-            tables += _array(f"{prefix}.{name}", settings.pools, Pool)
-        elif isinstance(settings, Cluster) and settings.pools and name in {"nodes", "gpu_types"}:
-            continue  # the pools contain it
-        elif isinstance(value, Mapping):
-            tables += _table(settings, name, f"{prefix}.{name}")
-        else:
-            values.append(setting_line(settings, name))
-    return values + tables
-
-
-def _array(header: str, tables: Sequence[Settings], kind: type[Settings]) -> list[str]:
-    """Write a list of tables; where it is empty, how to begin one."""
-    if not tables:
-        return ["", f"# {(kind.__doc__ or '').splitlines()[0]}", f"# [[{header}]]"]
-    lines = []
-    for table in tables:
-        given = {name: value for name in type(table).model_fields if (value := getattr(table, name)) is not None}
-        lines += ["", f"[[{header}]]", *(f"{name} = {_toml(value)}" for name, value in given.items())]
-    return lines
-
-
-def _table(settings: Settings, name: str, header: str) -> list[str]:
-    """Write the values of a setting that is a table of its own; where it has none, how to begin it."""
-    info, value = type(settings).model_fields[name], getattr(settings, name)
-    if not value:
-        return [f"# {info.description}", f"# [{header}]"]
-    if not all(isinstance(item, Settings) for item in value.values()):
-        lines = [f"{_key(key)} = {_toml(item)}" for key, item in value.items()]
-        return ["", f"# {info.description}", f"[{header}]", *lines]
-    lines = []
-    for key, item in value.items():
-        lines += ["", f"[{header}.{_key(key)}]", *_section(item, f"{header}.{_key(key)}")]
-    return lines
-
-
-def setting_line(settings: Settings, name: str) -> str:
-    info, value = type(settings).model_fields[name], getattr(settings, name)
-    return _unset(name, info) if value is None else f"{name} = {_toml(value)}  # {info.description}"
-
-
-def _unset(name: str, info: FieldInfo) -> str:
-    return f"# {name} =   # {info.description}"
-
-
-def _toml(value: object) -> str:
-    if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{_key(key)} = {_toml(item)}' for key, item in value.items())} }}"
-    if isinstance(value, tuple | list):
-        return f"[{', '.join(_toml(item) for item in value)}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, str):
-        # JSON's escapes are TOML's, except that TOML also wants DEL escaped.
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
-    return repr(value)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
-
-
-def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> dict[str, Any]:
-    """Read the values of a scenario file, on top of those of its `base`; `above` are the files that build on it."""
-    try:
-        data: dict[str, Any] = parse_toml(text)
-    except ValueError as error:
-        raise InputError(f"scenario {name}", str(error), "a file in TOML") from None
-    if folder is not None:
-        _resolve(data, folder)
-    if "track" in data:
-        _take_track(data)
-    base = data.pop("base", None)
-    if base is None:
-        return {"name": name, **data}
-    if not isinstance(base, str):
-        raise InputError("base", base, "the name of a built-in scenario, or the path of a .toml file")
-    place = str((folder / base).resolve()) if folder and base.endswith(".toml") else base
-    if place in above:
-        raise InputError("base", base, "a scenario that does not build on this one in turn")
-    try:
-        below = text_of(place)
-    except InputError as error:
-        raise InputError("base", base, error.allowed) from None
-    under = _read(*below, (*above, place))
-    if "description" not in data:
-        under["description"] = changed_description(under["name"], under.get("description", ""), data)
-    return _on_top(under, {"name": name, **data})
-
-
-def _take_track(data: dict[str, Any]) -> None:
-    """Remove the section of a track; comparisons on a track use its test seeds."""
-    values = data.pop("track")
-    if not isinstance(values, dict):
-        raise InputError("track", values, "a table of settings")
-    try:
-        header = TrackHeader(**values)
-    except InputError as error:
-        raise InputError(f"track.{error.field}", error.value, error.allowed) from None
-    compare = data.setdefault("compare", {})
-    if isinstance(compare, dict) and compare.setdefault("seeds", header.test) != header.test:
-        raise InputError("compare.seeds", compare["seeds"], f"the test seeds of the track: {header.test}")
-
-
-def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Replace values of the base by those of a file: section by section, but as a whole where it has a kind or family.
-
-    As with `Scenario.replace`, histograms given in one way replace those given in another, and pools the nodes.
-    """
-    merged = dict(base)
-    for name, value in data.items():
-        below = base.get(name)
-        if not isinstance(value, dict) or value.keys() & {"kind", "family"} or not isinstance(below, dict):
-            merged[name] = value
-            continue
-        given, dropped = REPLACED_WITH.get(name, ((), ()))
-        left_out = dropped if value.keys() & set(given) else ()
-        merged[name] = _on_top({key: kept for key, kept in below.items() if key not in left_out}, value)
-    return merged
-
-
-def _resolve(data: dict[str, Any], folder: Path) -> None:
-    _from_folder(data, "applications", folder, NAMED_TABLES)
-    _from_folder(data.get("trace"), "path", folder)
-    _from_folder(data.get("prices"), "series", folder, only=".csv")
-    for setting in ("library", "runs"):
-        _from_folder(data.get("epochs"), setting, folder, (PUBLISHED, MLPERF))
-    for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():
-        _from_folder(variant, "scenario", folder, only=".toml")
-
-
-def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...] = (), only: str = "") -> None:
-    """Resolve the path of a file in a section from the scenario's folder, if it is a path and no name."""
-    given = section.get(name) if isinstance(section, dict) else None
-    if isinstance(section, dict) and isinstance(given, str) and given not in names and given.endswith(only):
-        section[name] = str(folder / section[name])
 
 
 Purpose = Literal["training", "validation", "test"]
@@ -304,5 +123,7 @@ def reward_scale_of(scenario: str | Path | Scenario) -> float:
 
 def track_toml(track: Track) -> str:
     """Write a track as a commented TOML file that loads back to an equal track, but for its name."""
+    from gpusched_env.workload.scenario.scenario_toml import scenario_toml, setting_line  # noqa: PLC0415 - few need it
+
     header = [setting_line(track, name) for name in TrackHeader.model_fields]
     return "\n".join([scenario_toml(track.scenario), "# What makes it a track.", "[track]", *header]) + "\n"

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Instance, UtilisationModel
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from pydantic_core import ErrorDetails
 
-    from gpusched_env.model import Mechanism
+    from gpusched_env.model import Instance, Mechanism
 
 
 class Settings(BaseModel):
@@ -87,9 +85,6 @@ def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], 
 def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
-
-USUAL: dict[str, Any] = {field.name: field.default for field in (*fields(Instance), *fields(UtilisationModel))}
-"""Defaults that settings have from the model: prices, and how jobs share a GPU's time."""
 
 T = TypeVar("T")
 Many = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Cells, HostMemory, Tenant
-from gpusched_env.model.configuration import MOST_PRIORITIES
-from gpusched_env.model.machine import Topology
-from gpusched_env.model.synchronisation import Backend
+from gpusched_env.model.configuration import FILLED, LEAST_SPEED, MOST_PRIORITIES, OVERHEAD, Backend, Topology
+from gpusched_env.model.mechanism import model_of
 from gpusched_env.workload.scenario.settings import (
-    USUAL,
     Count,
     CountFromZero,
     Many,
@@ -30,6 +27,9 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.tables.applications import RDMA, builtin_max_inflation
+
+if TYPE_CHECKING:
+    from gpusched_env.model import Mechanism, Tenant
 
 LEAST_INFLATION = 1.01
 """Least inflation that the published model draws."""
@@ -88,16 +88,16 @@ class Sharing(Settings):
     host_gb_per_s: Positive = setting(12.0, "With memory = moves: bandwidth between a GPU and host memory [GB/s].")
     adapt_s: Seconds = setting(10.0, "With memory = moves: seconds until limits follow the jobs on a GPU.")
     overhead: NotNegative = setting(
-        USUAL["overhead"], "With utilisation: loss of a job to co-runners of lower priority, part of its time; > 0."
+        OVERHEAD, "With utilisation: loss of a job to co-runners of lower priority, part of its time; > 0."
     )
-    filled: Part = setting(USUAL["filled"], "With utilisation: usable part of the time left by the highest priority.")
+    filled: Part = setting(FILLED, "With utilisation: usable part of the time left by the highest priority.")
     gaps: Many[GapEvery] = setting(
         (),
         "With utilisation: after how many kernels an application has a gap, 1, 5, 20 or 200, of which each draws "
         "one; the usable part then comes from a table, by gap and number of opportunistic jobs. By default filled.",
     )
     least_speed: Part = setting(
-        USUAL["least_speed"],
+        LEAST_SPEED,
         "With utilisation: least speed below the highest priority, if the utilisations there sum to 1 at most.",
     )
     profile_s: Seconds = setting(
@@ -144,7 +144,7 @@ class Sharing(Settings):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise InputError(name, getattr(self, name), 'its default, unless interference = "utilisation"')
             return
-        if self.gaps and self.filled != USUAL["filled"]:
+        if self.gaps and self.filled != FILLED:
             raise InputError("filled", self.filled, "its default with gaps: a table says what is filled")
         most = self.overhead / (1.0 + self.overhead)
         if not 0.0 < self.least_speed <= most:
@@ -211,6 +211,14 @@ class Interconnect(Settings):
         return self.nic_gb_per_s is None and self.backend == "all-reduce"
 
 
+class SwitchingCosts(NamedTuple):
+    """Seconds without progress at a start, where a job continues, and at a restart; no `resume_s`: none of its own."""
+
+    start_s: float
+    resume_s: float | None
+    restart_s: float
+
+
 class Switching(Settings):
     """Switching of jobs: the costs of a start, of continuing in the same place and of a restart elsewhere."""
 
@@ -252,12 +260,22 @@ class Switching(Settings):
                 raise InputError(name, getattr(self, name), allowed)
         return self
 
+    def given_costs(self, restart_s: float, start_s: float = 0.0, resume_s: float | None = None) -> SwitchingCosts:
+        """Return costs [s] in which the start and the resumption that the section sets replace those given."""
+        own_start_s, own_resume_s = self.start_s, self.resume_s
+        return SwitchingCosts(
+            start_s if own_start_s is None else own_start_s,
+            resume_s if own_resume_s is None else own_resume_s,
+            restart_s,
+        )
+
     @property
-    def host_memory(self) -> HostMemory | None:
-        """Return what nodes have for states of jobs; None without a limit and with a link for every GPU."""
+    def host_memory(self) -> tuple[Mechanism, ...]:
+        """Return what nodes have for states of jobs; nothing without a limit and with a link for every GPU."""
         if self.pool_gib is None and self.gpus_per_link == 1:
-            return None
-        return HostMemory(self.pool_gib or math.inf, self.gpus_per_link, self.bandwidth_gb_per_s)
+            return ()
+        kind: Any = model_of("switching")
+        return (kind(self.pool_gib or math.inf, self.gpus_per_link, self.bandwidth_gb_per_s),)
 
 
 Sizes = Many[Count]
@@ -272,5 +290,7 @@ class OwnTenant(Settings):
 
     def tenant(self) -> Tenant:
         """Make the model's value. Raises InputError: the name is not allowed, or there are no cells."""
+        from gpusched_env.model.tenant import Cells, Tenant  # noqa: PLC0415 - few need it
+
         counted = [(name, size, n) for name, sizes in self.cells.items() for size, n in Counter(sizes).items()]
         return Tenant(self.name, tuple(Cells(*cells) for cells in counted))

@@ -11,6 +11,8 @@ PUBLISHED, MLPERF = "published", "mlperf"
 MARKETS, YEARS = ("de-lu", "caiso", "ercot"), range(2020, 2025)
 PRICE_SERIES = (*MARKETS, *(f"{market}-{year}" for market in MARKETS for year in YEARS))
 """Names of the built-in series of prices."""
+PRICE_FIELDS = ("time", "eur_per_kwh", "eur_per_mwh", "g_per_kwh", "pue")
+"""Fields of a file of prices."""
 
 
 def read_table(name: str) -> list[Row]:

@@ -14,11 +14,11 @@ import polars as pl
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.workload.traces.formats import TRACE_FIELDS
+from gpusched_env.workload.traces import TRACE_FIELDS
 from gpusched_env.workload.traces.presets import ROW, settings_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -79,7 +79,25 @@ def seconds(text: pl.Series) -> pl.Series:
     return micros(text).cast(pl.Float64) / 1e6 if kind_of(text) == "date" else plain(text)
 
 
-def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:
+MOST_GPUS = 100_000
+"""More than a job of any trace has."""
+
+
+def can_be(field: str, text: pl.Series) -> bool:
+    """Return whether the first cells of a column can be those of a field: times, durations or numbers of GPUs."""
+    some = text.head(_AT_ONCE).str.strip_chars()
+    some = some.filter(~missing(some))
+    values = plain(some) if field in {"gpus", "duration_s"} else seconds(some)
+    if some.is_empty() or values.null_count() > len(some) // 2:
+        return False
+    known = values.drop_nulls()
+    if field == "gpus":
+        return bool(((known >= 0) & (known <= MOST_GPUS) & ((known < 1) | (known == known.floor()))).all())
+    flags = len(known) > 2 and known.is_in([0.0, 1.0]).all()
+    return not flags and (field == "duration_s" or len(known) == 1 or known.n_unique() > 1)
+
+
+def find_columns(file: str, table: pl.DataFrame, preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:
     """Find the column of every field; one that `columns` names replaces the format's, which is left out if missing.
 
     A field for which `columns` has an empty name is not read.
@@ -88,6 +106,7 @@ def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mappi
         InputError: `columns` names a field or a column that there is not, or a field has none that needs one; then
             the error names all such fields, all columns, and options that may fix it.
     """
+    names = table.columns[1:]
     for field, name in columns.items():
         if field not in TRACE_FIELDS:
             raise InputError("trace.columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
@@ -110,7 +129,8 @@ def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mappi
     lacking = [field for field, known in there.items() if not known]
     if lacking:
         unused = [name for name in names if name not in set(column_of.values())]
-        mend = preset.hint or f"name them: {settings_for(lacking, unused)}"
+        settings = settings_for(lacking, unused, lambda field, name: can_be(field, table[name]))
+        mend = preset.hint or f"name them: {settings}"
         allowed = f"a column for each; it has {', '.join(names)}; {mend}"
         raise InputError(f"{file}: no column for", ", ".join(lacking), allowed)
     return column_of

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import SequenceMatcher
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.traces.formats import FORMATS, TraceFormat
+from gpusched_env.workload.traces import FORMATS, TraceFormat
 
 ROW = "row of the trace"
 """Column with the number of the row: 1 is the first below the header, or the first of a file without one."""
@@ -86,6 +85,31 @@ PAI = Preset(
     ones=("inst_num",),
     unit=0.01,
 )
+GAVEL = Preset("gavel", {"submission_s": "arrival", "duration_s": "duration", "gpus": "scale_factor"})
+SWF = Preset(
+    "swf",
+    {"submission_s": "submit", "start_s": "start", "duration_s": "run", "user": "user", "tenant": "group"},
+    factors=("processors",),
+)
+DLRM = Preset(
+    "dlrm",
+    {"submission_s": "creation_time", "start_s": "scheduled_time", "end_s": "deletion_time", "gpus": "gpu_request"}
+    | {"tenant": "app_name"},
+    frozenset({"creation_time", "deletion_time", "gpu_request", "role"}),
+)
+POLLUX = Preset(
+    "pollux",
+    {"submission_s": "time", "duration_s": "duration", "gpus": "num_replicas"},
+    frozenset({"time", "application", "num_replicas", "batch_size"}),
+)
+SLURMDBD = Preset(
+    "slurmdbd",
+    {
+        "submission_s": "time_submit", "start_s": "time_start", "end_s": "time_end", "gpus": "gpus", "user": "id_user",
+        "tenant": "account", "gpu_type": "gpu_type",
+    },
+    frozenset({"id_job", "time_submit", "time_start", "time_end"}),
+)  # fmt: skip
 TABLES = (
     Preset(
         "philly",
@@ -105,6 +129,9 @@ TABLES = (
         factors=("gpu_milli", "num_gpu"),
         unit=0.001,
     ),
+    DLRM,
+    POLLUX,
+    SLURMDBD,
     PAI,
     Preset("acme", _SLURM, frozenset({"submit_time", "gpu_num", "type"})),
     Preset("helios", _SLURM | {"tenant": "vc"}, frozenset({"submit_time", "gpu_num"})),
@@ -120,7 +147,7 @@ def check_format(name: object) -> None:
 
 
 def table_preset(name: str) -> Preset:
-    return next(preset for preset in TABLES if preset.format == name)
+    return next(preset for preset in (*TABLES, GAVEL, SWF) if preset.format == name)
 
 
 def preset_of_columns(names: Collection[str]) -> Preset:
@@ -129,23 +156,29 @@ def preset_of_columns(names: Collection[str]) -> Preset:
     )
 
 
+_BESIDE = (
+    "time|at|job|date|utc|unix|stamp|seconds|secs?|hours|num|number|no|count|of|total|req|requested|alloc|allocated|"
+    "used|raw|the|s|n|cnt"
+)
 WORDS = {
-    "submission_s": ("submission", "submit", "submittime", "arrival", "creation", "created", "queuedat", "timestamp"),
-    "duration_s": ("duration", "runtime", "elapsed", "walltime", "joblength", "runseconds"),
-    "gpus": ("gpus", "gpunum", "numgpus", "ngpu", "gpucount", "accelerators", "devices"),
-    "start_s": ("start", "starttime", "began", "begin", "scheduledtime", "launched"),
-    "end_s": ("end", "endtime", "finish", "finished", "completion", "deletiontime", "stop"),
+    "submission_s": "submission|submit|submitted|arrival|arrived|creation|created|queued|enqueued|timestamp",
+    "duration_s": "duration|runtime|runtimes|elapsed|walltime|joblength|run|length",
+    "gpus": "gpus?|accelerators?|devices|ngpus?",
+    "start_s": "start|started|began|begin|scheduled|launched",
+    "end_s": "end|ended|finish|finished|completion|completed|deletion|deleted|stop|stopped",
 }
-"""Words by which columns call a field, without what stands between their parts."""
-
-ALIKE = 0.75
+"""Words by which columns call a field, as patterns; words beside them say nothing of it (`time_submit`)."""
 
 
-def likely_column(field: str, names: Collection[str]) -> str | None:
-    """Return the column whose name is most like a field; None if none is."""
-    scores = [(max(_alike(name, word) for word in WORDS[field]), name) for name in names]
-    best, name = max(scores, key=lambda item: item[0], default=(0.0, ""))
-    return name if best >= ALIKE else None
+def likely_column(field: str, names: Collection[str], fits: Callable[[str, str], bool] | None = None) -> str | None:
+    """Return the first column whose whole name is one for a field; None if none is.
+
+    Args:
+        fits: Whether the values of a column (second) can be those of a field (first); by default all can.
+    """
+    named = re.compile(f"(?:{_BESIDE})*(?:{WORDS[field]})(?:{_BESIDE})*")
+    alike = (name for name in names if named.fullmatch(re.sub(r"[^a-z]", "", name.lower())))
+    return next((name for name in alike if fits is None or fits(field, name)), None)
 
 
 def likely_gpu_type(spelling: str, gpu_types: Collection[str]) -> str | None:
@@ -157,29 +190,21 @@ def likely_gpu_type(spelling: str, gpu_types: Collection[str]) -> str | None:
     return next((name for name in gpu_types if name.lower() in words), None)
 
 
-def settings_for(fields: Sequence[str], names: Sequence[str]) -> str:
-    """Write the options that name a column for each field: the likely one, or COLUMN.
+def settings_for(fields: Sequence[str], names: Sequence[str], fits: Callable[[str, str], bool] | None = None) -> str:
+    """Write the options that name a column for each field: the likely one, or COLUMN; `fits` as for `likely_column`.
 
     A duration that no column is called like is taken from start and end, where there are such columns.
     """
     left, said = list(names), []
     for needed in fields:
-        found = [(needed, likely_column(needed, left))]
+        found = [(needed, likely_column(needed, left, fits))]
         if needed == "duration_s" and found[0][1] is None:
-            ends = [(other, likely_column(other, left)) for other in ("start_s", "end_s")]
+            ends = [(other, likely_column(other, left, fits)) for other in ("start_s", "end_s")]
             found = ends if all(name for _, name in ends) else found
         for each, name in found:
             left = [other for other in left if other != name]
             said.append(f"--set trace.columns.{each}={shell_word(name or 'COLUMN')}")
     return " ".join(said)
-
-
-def _alike(name: str, word: str) -> float:
-    name = re.sub(r"[^a-z]", "", name.lower())
-    if not name:
-        return 0.0
-    within = 0.8 if word in name else 0.0
-    return max(within, SequenceMatcher(None, name, word).ratio())
 
 
 def shell_word(name: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.catalogue import Site, gpu_types_of
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.presets import likely_gpu_type, shell_word
 from gpusched_env.workload.traces.trace import Trace, read_trace
 
@@ -222,11 +222,11 @@ def gpu_types_named(scenario: Scenario, trace: Trace) -> dict[str, str | None]:
     of_name: dict[str, str] = {"": reference}
     alike: dict[str, list[str]] = {}
     for own in scenario.gpu_types:
-        if own.name in types and own.like is not None and own.speed == 1.0:
+        if own.name in types and own.like is not None and own.factor == 1.0:
             alike.setdefault(own.like.casefold(), []).append(own.name)
     of_name |= {name: found[0] for name, found in alike.items() if len(found) == 1}
     of_name |= {name.casefold(): name for name in types}
-    known = {name.casefold(): name for name in gpu_types_of(scenario)}
+    known = {name.casefold(): name for name in scenario.known_gpu_types()}
     for spelling, name in (replay.gpu_types if replay else {}).items():
         if name.casefold() not in known and name:
             raise InputError(

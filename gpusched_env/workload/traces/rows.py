@@ -2,34 +2,41 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import zlib
+from collections import Counter
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json, unpack
-from gpusched_env.workload.traces.columns import missing
-from gpusched_env.workload.traces.formats import UTF_8
+from gpusched_env.workload.traces import UTF_8
+from gpusched_env.workload.traces.cells import OddLines, are_even, rows_of
+from gpusched_env.workload.traces.job_tables import is_gavel, jobs_of_json, read_gavel, with_pollux, with_slurmdbd
 from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
+    GAVEL,
     GENERIC,
     JOURNAL,
     PAI,
     PHILLY_JSON,
+    POLLUX,
     ROW,
     SACCT,
+    SLURMDBD,
+    SWF,
     Preset,
     preset_of_columns,
     table_preset,
 )
+from gpusched_env.workload.traces.sacct import jobs_of_sacct
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
+from gpusched_env.workload.traces.swf import is_swf, read_swf
 
 UNREADABLE = (OSError, ValueError, EOFError, zlib.error, pl.exceptions.PolarsError)
 """What reading a file may raise that is not compressed as it says, or holds no text."""
@@ -90,99 +97,14 @@ def _kind(path: Path) -> bytes:
 
 
 def _lines(path: Path, most: int | None = None) -> list[str]:
+    return _series_of_lines(path, most).to_list()
+
+
+def _series_of_lines(source: Path | bytes, most: int | None = None) -> pl.Series:
     read = pl.read_csv(
-        path, has_header=False, separator=_NOWHERE, quote_char=None, infer_schema=False, n_rows=most
+        source, has_header=False, separator=_NOWHERE, quote_char=None, infer_schema=False, n_rows=most
     )  # fmt: skip
-    return read.to_series().fill_null("").to_list()
-
-
-_STEP = r"\."
-_ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
-_FACTORS = (86400.0, 3600.0, 60.0, 1.0)
-_OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
-_NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
-_TYPE_OF_TRES = pl.element().str.extract(r"^gres/gpu:([^=]+)=[1-9]", 1)
-_TYPE_OF_GRES = pl.element().str.strip_chars().str.extract(r"^(?:gres[:/])?gpu:(\d*[^\d:(][^:(]*)", 1)
-_TRES = ("AllocTRES", "ReqTRES")
-_GRES = ("AllocGRES", "ReqGRES", "ReqGres", "AllocGres")
-
-
-def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave job steps (`123.batch`) out; add what a job ran, `elapsed_s` [s], and number and type of its GPUs.
-
-    Args:
-        table: What `sacct -P` printed, as texts. It needs `ElapsedRaw` or `Elapsed`, or both `Start` and `End`; and the
-            GPUs stand in `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`, the first that says something of a job. A
-            column that is missing is not added: `gpus`, and `gpu_type` where no job names a type.
-
-    Returns:
-        The table; a job without an end has no `elapsed_s`.
-    """
-    if (identity := _identity(table)) is not None:
-        table = table.filter(~pl.col(identity).str.contains(_STEP).fill_null(value=False))
-    added = []
-    if (elapsed := _elapsed(table)) is not None:
-        if "End" in table.columns:
-            ended = ~missing(table["End"].str.strip_chars())
-            elapsed = pl.select(pl.when(ended).then(elapsed)).to_series()
-        added.append(elapsed.cast(pl.String).alias("elapsed_s"))
-    tres = [table[name] for name in _TRES if name in table.columns]
-    gres = [table[name] for name in _GRES if name in table.columns]
-    if tres or gres:
-        gpus = pl.coalesce([*map(_of_tres, tres), *map(_of_gres, gres), pl.lit(0)])
-        added.append(pl.select(gpus).to_series().cast(pl.String).alias("gpus"))
-        named = [text.str.split(",").list.eval(_TYPE_OF_TRES) for text in tres]
-        named += [text.str.split(",").list.eval(_TYPE_OF_GRES) for text in gres]
-        names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in named]
-        found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series()
-        added += [] if found.is_null().all() else [found.alias("gpu_type")]
-    return table.with_columns(added)
-
-
-def earlier_attempts(table: pl.DataFrame) -> NDArray[np.bool_]:
-    """Return which rows have one with the same JobID, cluster and user below them, shape (rows,).
-
-    `sacct -D` prints a row for each attempt of a job that was queued again, and other tools print what it told twice.
-    """
-    identity = _identity(table)
-    if identity is None:
-        return np.zeros(len(table), dtype=np.bool_)
-    keys = [identity, *(name for name in ("Cluster", "User") if name in table.columns)]
-    earlier: NDArray[np.bool_] = (~table.select(pl.struct(keys)).to_series().is_last_distinct()).to_numpy()
-    return earlier
-
-
-def _identity(table: pl.DataFrame) -> str | None:
-    return next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
-
-
-def _elapsed(table: pl.DataFrame) -> pl.Series | None:
-    if "ElapsedRaw" in table.columns:
-        return table["ElapsedRaw"].str.strip_chars().cast(pl.Float64, strict=False)
-    if "Elapsed" not in table.columns:
-        return None
-    text = table["Elapsed"].str.strip_chars()
-    parts = [text.str.extract(_ELAPSED, i + 1).cast(pl.Float64, strict=False) for i in range(4)]
-    total = parts[3] * 0.0
-    for part, factor in zip(parts, _FACTORS, strict=True):
-        total = total + part.fill_null(0.0) * factor
-    return pl.select(pl.when(parts[3].is_not_null()).then(total)).to_series()
-
-
-def _of_tres(text: pl.Series) -> pl.Series:
-    """Read `…,gres/gpu=4,…`, else the sum of `gres/gpu:a100=4`; null where the cell is empty."""
-    total = text.str.extract(r"(?:^|,)gres/gpu=(\d+)", 1).cast(pl.Int64, strict=False)
-    of_types = text.str.extract_all(r"gres/gpu:[^=,]+=\d+")
-    typed = of_types.list.eval(pl.element().str.extract(r"(\d+)$", 1).cast(pl.Int64)).list.sum()
-    return pl.select(pl.when(text.is_not_null()).then(pl.coalesce([total, typed]))).to_series()
-
-
-def _of_gres(text: pl.Series) -> pl.Series:
-    """Read `gpu:a100:4`, `gpu:4` or `gpu`, which is one, several with commas between; null where the cell is empty."""
-    entry = pl.element().str.strip_chars()
-    gpus = pl.when(entry.str.contains(_OF_GPUS)).then(entry.str.extract(r":(\d+)$").cast(pl.Int64).fill_null(1))
-    total = text.str.replace_all(_NOTE, "").str.split(",").list.eval(gpus).list.sum()
-    return pl.select(pl.when(text.is_not_null()).then(total)).to_series()
+    return read.to_series().fill_null("")
 
 
 _KEYS = ("jobid", "user", "vc", "status", "submitted_time")
@@ -196,18 +118,23 @@ def read_philly_json(path: Path) -> pl.DataFrame:
     attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
     no end was still running: it has no end and no duration.
     """
-    try:
-        jobs = parse_json(text_of(path))
-    except UNREADABLE as error:
-        raise InputError(path.name, str(error), "a whole JSON file in UTF-8, as cluster_job_log is") from None
+    jobs = _json_of(path)
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-        raise InputError(path.name, type(jobs).__name__, "a JSON list of jobs, as cluster_job_log is")
+        raise InputError(path.name, "no list of jobs", "a JSON list of jobs, as cluster_job_log is")
     try:
         rows = [_row(job) for job in jobs]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         allowed = "jobs with submitted_time and attempts, which have start_time, end_time and detail"
         raise InputError(f"{path.name}: a job", repr(error), allowed) from None
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
+
+
+def _json_of(path: Path) -> Any:
+    try:
+        return parse_json(text_of(path))
+    except UNREADABLE:
+        allowed = "a whole JSON file in UTF-8, as cluster_job_log or that of sacct --json"
+        raise InputError(path.name, "no JSON document", allowed) from None
 
 
 def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
@@ -250,58 +177,75 @@ class Layout:
         separator: What stands between cells.
         header: Names of its columns where it has no header line; None: it has one.
         encoding: Its encoding, as Python names it.
+        json: Whether it is a JSON document.
     """
 
     preset: Preset
     separator: str = ","
     header: tuple[str, ...] | None = None
     encoding: str = UTF_8
+    json: bool = False
 
 
 def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) -> Layout:
     if name == JOURNAL.format or (name is None and is_journal(path)):
         return Layout(JOURNAL)
     first = first_line(Path(path))
-    if first.lstrip("\ufeff \t").startswith(("[", "{")) and name in {None, "philly"}:
-        return Layout(PHILLY_JSON, encoding=encoding)
+    begin = first.lstrip("\ufeff \t")
+    if begin.startswith(("[", "{")) and name in {None, "philly", "sacct"}:
+        json = name == "sacct" or (name is None and begin.startswith("{"))
+        return Layout(SACCT if json else PHILLY_JSON, encoding=encoding, json=json)
+    for preset, known, separator in ((SWF, is_swf(first), " "), (GAVEL, is_gavel(first), "\t")):
+        if name == preset.format or (name is None and known):
+            return Layout(preset, separator, encoding=encoding)
     cells = first.rstrip("\r\n").split(",")
     if name in {None, "pai"} and len(cells) == len(_PAI_COLUMNS) and cells[3] in _PAI_STATES:
         return Layout(PAI, header=_PAI_COLUMNS, encoding=encoding)
     piped = "|" in first and "," not in first.split("|", 1)[0]
-    if name == "sacct" or (name is None and piped and "JobID" in first):
+    if name == "sacct" or (name is None and "JobID" in (first if piped else first.split())):
         return Layout(SACCT, "|" if piped else ",", encoding=encoding)
     layout = Layout(GENERIC, next((sign for sign in _SEPARATORS if sign in first), ","), encoding=encoding)
-    if name is not None:
-        return replace(layout, preset=table_preset(name))
-    return replace(layout, preset=preset_of_columns(_read_text(Path(path), layout, rows=0).columns))
+    found = preset_of_columns(_read_text(Path(path), layout, rows=0)[0].columns) if name is None else table_preset(name)
+    return replace(layout, preset=found)
 
 
-def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
-    """Read a file as texts; blank lines are left out, and the column `ROW` numbers the others."""
-    path = Path(path)
+def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple[pl.DataFrame, Counter[str]]:
+    """Read a file as texts; blank lines are left out, and the column `ROW` numbers the others.
+
+    Lines that are no rows, since they have too few or too many cells, are left out and counted if `skips`; else the
+    first one is an error.
+    """
+    path, odd = Path(path), OddLines()
     if layout.preset is JOURNAL:
         table = SeenCluster.of(path).table()
+    elif layout.preset is PHILLY_JSON:
+        table = read_philly_json(path)
+    elif layout.json:
+        table = jobs_of_json(path.name, _json_of(path))
     else:
-        table = read_philly_json(path) if layout.preset is PHILLY_JSON else _read_text(path, layout)
+        table, odd = _read_text(path, layout)
+    if odd and not skips:
+        allowed = "as many cells as in the first line; --skip-invalid (trace.skip_invalid) leaves such rows out"
+        raise InputError(f"{path.name} line {odd[0][0]}", f"{odd[0][1]} cells", allowed)
     rows = table.with_row_index(ROW, offset=1).filter(~pl.all_horizontal(pl.col(table.columns).is_null()))
-    if layout.preset is SACCT:
-        rows = jobs_of_sacct(rows)
+    made = {SACCT.format: jobs_of_sacct, POLLUX.format: with_pollux, SLURMDBD.format: with_slurmdbd}
+    rows = made.get(layout.preset.format, pl.DataFrame.clone)(rows)
     if rows.is_empty():
         raise InputError(
             path.name,
             "no rows",
             "at least one job" if layout.preset is JOURNAL else "at least one row below the header",
         )
-    return rows
+    return rows, Counter({"has another number of cells": len(odd)} if odd else {})
 
 
-def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFrame:
+def _read_text(path: Path, layout: Layout, rows: int | None = None) -> tuple[pl.DataFrame, OddLines]:
     try:
         exists = path.is_file()
     except (OSError, ValueError):  # a name too long for any file
         exists = False
     if not exists:
-        raise InputError("trace.path", str(path), "a CSV file that exists")
+        raise InputError("trace.path", str(path), "a file that exists")
     piped = layout.separator == "|"
     try:
         check_lines(path)
@@ -309,6 +253,11 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
         if layout.encoding != UTF_8:
             text = text_of(path)
             source = (text if isinstance(text, str) else text.decode(layout.encoding)).encode()
+        if layout.preset in (SWF, GAVEL):
+            read = read_swf if layout.preset is SWF else read_gavel
+            return read(_series_of_lines(source).to_list())
+        if rows is None and not are_even(lines := _series_of_lines(source), layout.separator):
+            return _table_of(*rows_of(lines.to_list(), layout.separator, quoted=not piped), path, layout)
         table = pl.read_csv(
             source,
             infer_schema=False,
@@ -319,13 +268,26 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
         )
     except pl.exceptions.NoDataError:
         raise InputError(path.name, "empty file", "a header and at least one row below it") from None
-    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError) as error:
+    except (pl.exceptions.PolarsError, csv.Error, OSError, EOFError, zlib.error, UnicodeError):
         other = "; --encoding cp1252 (trace.encoding) reads another encoding" if layout.encoding == UTF_8 else ""
         encoding = layout.encoding.upper()
         allowed = f"a whole CSV file in {encoding} with a header and as many cells in every row{other}"
-        raise InputError(path.name, str(error).splitlines()[0], allowed) from None
+        raise InputError(path.name, f"text that cannot be read as a table in {encoding}", allowed) from None
     if layout.header is not None:
-        return table.rename(dict(zip(table.columns, layout.header, strict=True)))
+        return table.rename(dict(zip(table.columns, layout.header, strict=True))), []
+    return _with_checked_names(path, table), []
+
+
+def _table_of(rows: list[list[str]], odd: OddLines, path: Path, layout: Layout) -> tuple[pl.DataFrame, OddLines]:
+    names = list(rows[0] if layout.header is None else layout.header)
+    for name in names:
+        if names.count(name) > 1:
+            raise InputError(f"{path.name}: columns", name, "names that stand once in the header")
+    cells = [[cell or None for cell in row] for row in rows[layout.header is None :]]
+    return pl.DataFrame(cells, schema=dict.fromkeys(names, pl.String), orient="row"), odd
+
+
+def _with_checked_names(path: Path, table: pl.DataFrame) -> pl.DataFrame:
     names = table.columns
     if any("\0" in name for name in names):
         raise InputError(path.name, "binary data", "a CSV file in UTF-8 with a header")

@@ -11,9 +11,9 @@ from gpusched_env.workload.mixture import variants_of
 from gpusched_env.workload.traces.replay import gpu_types_named, jobs_by_name, replayed_trace
 
 if TYPE_CHECKING:
-    from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.comparison import TraceReplay
     from gpusched_env.workload.scenario.scenario import Scenario
+    from gpusched_env.workload.site import Site
     from gpusched_env.workload.traces.trace import Trace
 
 _EDGES = (0.0, 1.0, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, np.inf)

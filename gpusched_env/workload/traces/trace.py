@@ -11,15 +11,16 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.workload.traces import UTF_8, TraceFormat
 from gpusched_env.workload.traces.columns import (
     Condition,
     TraceColumns,
     find_columns,
     with_made_columns,
 )
-from gpusched_env.workload.traces.formats import UTF_8, TraceFormat
-from gpusched_env.workload.traces.presets import GENERIC, SACCT, Preset, check_format
-from gpusched_env.workload.traces.rows import earlier_attempts, layout_of, read_rows
+from gpusched_env.workload.traces.presets import DLRM, GENERIC, SACCT, SWF, Preset, check_format
+from gpusched_env.workload.traces.rows import layout_of, read_rows
+from gpusched_env.workload.traces.sacct import earlier_attempts
 
 _ARRAYS = ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s", "start_s")
 _TEXTS = ("application", "tenant", "user", "gpu_type")
@@ -152,12 +153,13 @@ def read_trace(
     where: Sequence[str] = (),
     skip_invalid: bool | None = None,
     encoding: str = UTF_8,
+    processors_per_gpu: float = 1.0,
 ) -> Trace:
     """Read a trace; `docs/traces.md` documents the formats.
 
     Args:
         path: The file.
-        format: How it was published: philly, itp, helios, acme, pai, openb, sacct or generic; `detect_format` tells.
+        format: How it was published, one of `traces.FORMATS`; `detect_format` tells.
         columns: Column of a field where it is not the format's: `{"gpus": "n_gpu"}`.
         jobs: Most jobs to take after `first`, ≥ 1; by default all.
         sort: Whether to sort by submission (stable); by default all formats but generic.
@@ -167,6 +169,7 @@ def read_trace(
         skip_invalid: Whether rows that are not valid are left out and counted; by default only jobs without a GPU and
             jobs that never ran, in all formats but generic.
         encoding: The file's encoding, as Python names it, such as cp1252.
+        processors_per_gpu: Processors of a trace in the format swf that count as one GPU, > 0.
 
     Returns:
         The trace; its times start at 0 with its first job.
@@ -178,10 +181,13 @@ def read_trace(
     check_format(format)
     layout, file = layout_of(path, format, encoding), Path(path).name
     preset = layout.preset
-    table = read_rows(path, layout)
-    column_of = find_columns(file, table.columns[1:], preset, columns or {})
+    if preset is SWF:
+        preset = replace(preset, unit=1.0 / checks.positive("trace.processors_per_gpu", processors_per_gpu))
+    table, odd = read_rows(path, layout, skips=skip_invalid is True)
+    column_of = find_columns(file, table, preset, columns or {})
     table = with_made_columns(table, preset, column_of)
     fields = TraceColumns(file, table, column_of, skips=skip_invalid is True)
+    fields.skipped.update(odd)
     if preset is SACCT:
         fields.leave_out(earlier_attempts(table), "an earlier attempt of a job that was queued again")
     for condition in map(Condition.parse, where):
@@ -197,6 +203,8 @@ def read_trace(
         fields.leave_out(without & ~never, "asked for no GPU")
         fields.leave_out(never, "never ran, or had not ended")
         fields.leave_out(fields.zero("duration_s"), "ran for 0 s")
+        if preset is DLRM:
+            fields.leave_out(fields.missing("submission_s"), "created before the trace begins")
     trace = _parse(fields, preset)
     return _selected(trace, fields, preset.sorts if sort is None else sort, first, jobs)
 

@@ -21,7 +21,7 @@ from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.kubernetes_objects import objects_of
 from gpusched_operations.live.kubernetes_state import kai_cluster, kueue_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl
-from gpusched_operations.live.slurm_state import cluster_of
+from gpusched_operations.live.slurm_state import cluster_of, read_cluster
 from gpusched_operations.live.snapshot import Snapshot, take_snapshot
 from gpusched_operations.live.snapshot_page import (
     defaults_table,
@@ -136,9 +136,7 @@ def _cluster(squeue: str | None, nodes: str | None, kueue: list[str], kai: str |
     if not files:
         if at is not None:
             raise InputError("--at", at, "nothing without files: the cluster is read now")
-        slurm = SlurmControl()
-        read = slurm.jobs()
-        return cluster_of(read, slurm.nodes(), time.time())
+        return read_cluster(SlurmControl(), time.time())
     texts = [_bytes(path, named[0]) for path in files]
     read_s = Path(files[0]).stat().st_mtime if at is None else seconds_of_due(at.removeprefix("+"), 0.0, 1.0, "--at")
     if kai is not None:

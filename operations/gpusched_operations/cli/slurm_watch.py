@@ -39,7 +39,7 @@ from gpusched_operations.live.journal import Journal, log_line
 from gpusched_operations.live.progress import JobProgress
 from gpusched_operations.live.progress_reports import ProgressReports, ProgressServer
 from gpusched_operations.live.slurm_commands import SlurmControl
-from gpusched_operations.live.slurm_state import cluster_of
+from gpusched_operations.live.slurm_state import read_cluster
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.live.watch_report import (
     about_the_journal,
@@ -78,8 +78,7 @@ def slurm_watch_command(
         bool, typer.Option("--until-idle", help="End when no job ran or waited in two rounds in a row.")
     ] = False,
     report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw."),
+        str | None, typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw.")
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="With --report, the folder for it.")
@@ -119,8 +118,7 @@ def slurm_watch_command(
     slurm = SlurmControl()
 
     def read() -> LiveCluster:
-        jobs_json = slurm.jobs()
-        return cluster_of(jobs_json, slurm.nodes(), time.time())
+        return read_cluster(slurm, time.time())
 
     with ExitStack() as stack:
         stack.enter_context(logging_to_stderr(log_level, log_format))

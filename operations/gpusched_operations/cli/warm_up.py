@@ -18,13 +18,7 @@ from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.report.warm_up import (
-    is_compiled,
-    note_compiled,
-    tiny_instance,
-    two_processes,
-    warm_up_steps,
-)
+from gpusched_experiments.report.warm_up import is_compiled, note_compiled, tiny_instance, two_processes, warm_up_steps
 from gpusched_operations.forecast import ForecastSettings, forecast
 from gpusched_operations.service.client import ServicePolicy
 from gpusched_operations.service.decision import Decider, PolicyCatalogue

@@ -22,9 +22,8 @@ from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.kernel import kernel, threaded_kernel
 from gpusched_env.simulator import Board, Hidden
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.rounds import order_by
-from gpusched_env.simulator.simulate import MOST_IDLE_EVENTS, MOST_IDLE_S
+from gpusched_env.simulator.policy_run import MOST_IDLE_EVENTS, MOST_IDLE_S
+from gpusched_env.simulator.rounds import NAMED_ORDERS, order_by
 from gpusched_env.simulator.stepping import accrue, advance, begin_round, commit_round, next_event
 
 if TYPE_CHECKING:
@@ -75,12 +74,7 @@ def _run_dispatch(
 
 @threaded_kernel
 def _run_sts(
-    order: int,
-    settings: tuple[bool, bool, bool],
-    board: Board,
-    hidden: Hidden,
-    present: Ints,
-    until: float,
+    order: int, settings: tuple[bool, bool, bool], board: Board, hidden: Hidden, present: Ints, until: float
 ) -> bool:
     state = GOES_ON
     while state == GOES_ON:

@@ -104,12 +104,7 @@ class Draws:
     needed_later: Floats
 
     @classmethod
-    def of(
-        cls,
-        state: State,
-        quantiles: Floats,
-        coming: tuple[Floats, Floats, Floats] | None = None,
-    ) -> Draws:
+    def of(cls, state: State, quantiles: Floats, coming: tuple[Floats, Floats, Floats] | None = None) -> Draws:
         """Draw for a state.
 
         Args:

@@ -32,15 +32,7 @@ PRICES_S = 7 * 86_400.0
 """How far ahead rollouts take forecasts of prices; beyond it the last one holds [s]."""
 
 BY_JOB = ("jobs", "tau", "memory")
-CHANGED = (
-    "nodes",
-    "capacity",
-    "edges",
-    "survival",
-    "tail",
-    "clock",
-    "count",
-)
+CHANGED = ("nodes", "capacity", "edges", "survival", "tail", "clock", "count")
 """The arrays of a board, besides those by job and the lists of active jobs, that a run changes."""
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.model import Instance
-from gpusched_env.model.tenant import machines
 from gpusched_env.rendering.colours import WAITING
 from gpusched_env.rendering.power import Curve, energy_between, power_over_time, prices_over_time
 from gpusched_env.rendering.text import axis_unit, duration_text
@@ -76,7 +75,7 @@ def thinned(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[ND
 
 def workload_of(recorded: Sequence[Result]) -> str:
     result = recorded[0]
-    nodes = machines(result.instance)
+    nodes = result.instance.machines
     gpus = sum(node.gpus for node in nodes)
     return f"the workload of seed {result.seed} ({len(result.instance.jobs)} jobs, {len(nodes)} nodes, {gpus} GPUs)"
 
@@ -107,7 +106,7 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
         name = plot_text(timeline.policy)
         look = {"legendgroup": name, "visible": True if place < SHOWN else "legendonly"}
         times, busy, _ = timeline.usage()
-        share = busy / sum(node.gpus for node in machines(timeline.instance))
+        share = busy / sum(node.gpus for node in timeline.instance.machines)
         mean = float(np.sum(share[:-1] * np.diff(times)) / max(1e-9, times[-1] - times[0]))
         words.append(f"{timeline.policy} {mean:.0%} busy on average over {duration_text(timeline.now_s)}")
         lines = [((times, share), "{:.0%} of the GPUs busy", look)]

@@ -12,7 +12,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_provenance
 from gpusched_env.formats.run_folder import read_result, read_run, result_of
 from gpusched_env.model import Instance
-from gpusched_env.model.tenant import machines
 from gpusched_env.parsing import parse_json
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import Result
@@ -68,7 +67,7 @@ def run_folder_report(folder: Path) -> ReportData:
 def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
     """Make the report of a finished run that was simulated with its intervals."""
     instance, jobs, facts = result.instance, len(result.completion_s), provenance.get("facts", {})
-    nodes = machines(instance)
+    nodes = instance.machines
     verdict = (
         f"{result.policy} costs {result.total_eur:,.2f} €: {result.energy_eur:,.2f} € for energy and "
         f"{result.tardiness_eur:,.2f} € for late jobs. {result.late_jobs} of {jobs} jobs "
@@ -164,7 +163,7 @@ def _question(runs: Sequence[RunSummary], recorded: Sequence[Result], name: str,
         what = f"the one instance{on}, {seeds} seed{plural} of the policies' own randomness"
     cluster = ""
     if recorded:
-        nodes = machines(recorded[0].instance)
+        nodes = recorded[0].instance.machines
         kinds = ", ".join(dict.fromkeys(node.gpu_type for node in nodes))
         cluster = f", on {len(nodes)} nodes with {sum(node.gpus for node in nodes)} GPUs ({kinds})"
     who = "the policy" if policies == 1 else f"each of {policies} policies"

@@ -11,11 +11,13 @@ from pathlib import Path
 from gpusched_operations.live.actions import Actions, Placement, free_gpus
 from gpusched_operations.live.asking import Ask
 from gpusched_operations.live.drive_state import DriveState
-from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, Follower, OnEvent, is_held_by_user
+from gpusched_operations.live.driven_job import Held, Stopping
+from gpusched_operations.live.following import Follower, OnEvent, is_held_by_user
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports
-from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
+from gpusched_operations.live.slurm_state import read_cluster
+from gpusched_operations.live.state import LiveCluster
 
 _IS_STOPPED = re.compile("pending execution|completing", re.IGNORECASE)
 RELAUNCH_S = 3.0
@@ -81,31 +83,32 @@ class Acting:
         self.state = DriveState.load(self.folder, self.settings.partition)
         self.actions = Actions((), (), {})
         self._follower = Follower(self.state, self.rules, self.reports, self.on_event)
-        self._snapshot: ClusterSnapshot | None = None
+        self._seen: LiveCluster | None = None
         self._nodes_text = ""
         self._empty_s: dict[str, float] = {}
 
-    def _read_cluster(self) -> ClusterSnapshot:
-        snapshot = read_cluster(self.commands, self.clock(), self._nodes_text)
-        self.state.check_cluster(snapshot.clusters)
-        self._follower.follow(snapshot)
-        self._snapshot = snapshot
-        return snapshot
+    def _read_cluster(self) -> LiveCluster:
+        cluster = read_cluster(self.commands, self.clock(), self._nodes_text)
+        self.state.check_cluster(cluster.names)
+        self._follower.follow(cluster)
+        self._seen = cluster
+        return cluster
 
     def _hold(self, names: list[str]) -> None:
         if not names:
             return
         for name in names:
-            self.state.jobs[name].ours = True
+            self.state.jobs[name].hold()
         self._save()
         refused = self.commands.hold(names)
         for name, said in refused.items():
             self.on_event("refused", job=name, action="hold", said=said)
-            self.state.jobs[name].ours = False
+            if self.state.jobs[name].stage.stopped_s is None:  # else it is tried again
+                self.state.jobs[name].release()
         held = [name for name in names if name not in refused]
         if held and not self.commands.dry:
             for name in held:
-                self.state.jobs[name].confirmed = True
+                self.state.jobs[name].confirm()
             self.on_event("held", jobs=held)
 
     def _stop(self, names: list[str]) -> None:
@@ -113,36 +116,34 @@ class Acting:
             return
         now_s = self.clock()
         for name in names:
-            record = self.state.jobs[name]
-            record.ours = record.stopped = True
-            record.stopped_s = now_s
+            self.state.jobs[name].stop(now_s)
         self._save()
         refused = self.commands.stop(names)
         if self.commands.tries > 1:  # the try that was not answered may have stopped them
             refused = {name: said for name, said in refused.items() if not _IS_STOPPED.search(said)}
         for name, said in refused.items():
             record = self.state.jobs[name]
-            record.ours = record.stopped = False
-            record.stopped_s = None
+            record.release()
             record.cannot_stop = bool(_NEVER_STOPS.search(said))
             self.on_event("refused", job=name, action="stop", said=said)
         self._save()
         for name in names:
             if name not in refused:
-                self.on_event("stop", job=name, configuration=self.state.jobs[name].configuration)
+                run = self.state.jobs[name].run
+                self.on_event("stop", job=name, configuration="" if run is None else run.configuration)
 
     def _start(self, starts: list[Placement]) -> None:
         """Start jobs as soon as their GPUs are free, and wait until they run; what does not come is told."""
         waiting = {placement.job: placement for placement in starts}
         released: dict[str, float] = {}
         until_s, pause_s = self.steady() + self.settings.settle_s, 0.25
-        stopped = [name for name in self.actions.stops if self.state.jobs[name].stopped]
-        snapshot = self._read_cluster() if waiting or stopped else None
-        while snapshot is not None and (waiting or released or stopped):
-            self._note_started(snapshot, waiting, released)
-            stopped = [n for n in stopped if n in self.state.jobs and self._is_going(snapshot, n)]
-            self._hold_back(snapshot)
-            ready = self._ready(snapshot, waiting)
+        stopped = [name for name in self.actions.stops if isinstance(self.state.jobs[name].stage, Stopping)]
+        cluster = self._read_cluster() if waiting or stopped else None
+        while cluster is not None and (waiting or released or stopped):
+            self._note_started(cluster, waiting, released)
+            stopped = [n for n in stopped if n in self.state.jobs and self._is_going(cluster, n)]
+            self._hold_back(cluster)
+            ready = self._ready(cluster, waiting)
             if ready:
                 for placement in ready:
                     del waiting[placement.job]
@@ -162,25 +163,22 @@ class Acting:
             if waiting or released or stopped:
                 self.pause(pause_s)
                 pause_s = min(2.0, 1.5 * pause_s)
-                snapshot = self._read_cluster()
+                cluster = self._read_cluster()
 
-    def _note_started(
-        self, snapshot: ClusterSnapshot, waiting: dict[str, Placement], released: dict[str, float]
-    ) -> None:
+    def _note_started(self, cluster: LiveCluster, waiting: dict[str, Placement], released: dict[str, float]) -> None:
         """Take off the lists what runs, is over, or is no longer the driver's to start."""
-        there = {job.id: job for job in snapshot.cluster.jobs if job.phase != "ended"}
+        there = {job.id: job for job in cluster.jobs if job.phase != "ended"}
         for name in list(released):
             job = there.get(name)
             if job is None or job.phase != "pending" or name not in self.state.jobs or job.held:
                 del released[name]
         for name in list(waiting):
             job, record = there.get(name), self.state.jobs.get(name)
-            now = snapshot.requests.get(name, NO_REQUEST)
             if job is None or record is None:
                 why = "it is over"
-            elif job.phase == "running" and not record.stopped:
+            elif job.phase == "running" and not isinstance(record.stage, Stopping):
                 why = "it runs already"
-            elif job.phase == "pending" and not record.given_back and is_held_by_user(job, record, now):
+            elif job.phase == "pending" and not record.given_back and is_held_by_user(job, record):
                 why = "its user holds it"
             else:
                 why = record.given_back
@@ -188,29 +186,31 @@ class Acting:
                 self.on_event("not-started", job=name, why=why)
                 del waiting[name]
 
-    def _is_going(self, snapshot: ClusterSnapshot, name: str) -> bool:
-        job = snapshot.job(name)
-        return job is not None and (job.phase == "ending" or (job.phase == "running" and self.state.jobs[name].stopped))
+    def _is_going(self, cluster: LiveCluster, name: str) -> bool:
+        job = cluster.job(name)
+        stops = isinstance(self.state.jobs[name].stage, Stopping)
+        return job is not None and (job.phase == "ending" or (job.phase == "running" and stops))
 
-    def _hold_back(self, snapshot: ClusterSnapshot) -> None:
+    def _hold_back(self, cluster: LiveCluster) -> None:
         """Hold jobs that are back in the queue as an administrator, so that holds of their users are told apart."""
         self._hold(
             [
                 name
                 for name, record in self.state.jobs.items()
-                if record.stopped
-                and not record.confirmed
+                if isinstance(stage := record.stage, Held)
+                and stage.stopped_s is not None
+                and not stage.confirmed
                 and not record.given_back
-                and (job := snapshot.job(name)) is not None
+                and (job := cluster.job(name)) is not None
                 and job.phase == "pending"
             ]
         )
 
-    def _ready(self, snapshot: ClusterSnapshot, waiting: Mapping[str, Placement]) -> list[Placement]:
+    def _ready(self, cluster: LiveCluster, waiting: Mapping[str, Placement]) -> list[Placement]:
         """Return the jobs whose GPUs are free now, all together."""
-        free, ready = free_gpus(snapshot, self.state.jobs), []
+        free, ready = free_gpus(cluster, self.state.jobs), []
         for placement in waiting.values():
-            job = snapshot.job(placement.job)
+            job = cluster.job(placement.job)
             ended_s = self.state.jobs[placement.job].ended_s
             if job is None or job.phase != "pending" or 0.0 <= self.clock() - (ended_s or 0.0) < RELAUNCH_S:
                 continue
@@ -225,7 +225,7 @@ class Acting:
         changes: dict[str, dict[str, str]] = {}
         for placement in ready:
             record = self.state.jobs[placement.job]
-            record.changed, record.planned = True, placement.configuration
+            record.placed = placement.configuration
             changes[placement.job] = dict(placement.changes)
             if record.first_start_s is not None:  # else a time that its user gave would be lost
                 changes[placement.job]["StartTime"] = "now"
@@ -241,7 +241,7 @@ class Acting:
         begun = [name for name in placed if name not in refused]
         for placement in ready:
             if placement.job in begun:
-                self.state.jobs[placement.job].ours = False
+                self.state.jobs[placement.job].start()
                 self.on_event("start", job=placement.job, configuration=placement.configuration, nodes=placement.nodes)
         self._save()
         return begun
@@ -254,37 +254,35 @@ class Acting:
         for name in names:
             self._follower.came_to_nothing(self.state.jobs[name], self.clock())
         self._hold(names)
-        snapshot = self._read_cluster()
+        cluster = self._read_cluster()
         changes: dict[str, dict[str, str]] = {}
         for name in names:
-            job, now = snapshot.job(name), snapshot.requests.get(name, NO_REQUEST)
+            job = cluster.job(name)
             if job is None or job.phase != "pending" or name not in self.state.jobs:
                 continue
             self.on_event(
                 "not-started",
                 job=name,
                 why=job.reason or "Slurm did not start it",
-                planned=self.state.jobs[name].planned,
+                planned=self.state.jobs[name].placed,
             )
-            changes[name] = self.state.jobs[name].request.restored(now)
+            changes[name] = self.state.jobs[name].request.restored(job.request)
         refused = self.commands.update({name: each for name, each in changes.items() if each})
         for name, said in refused.items():
             self.on_event("refused", job=name, action="restore", said=said)
-        for name in changes:
-            self.state.jobs[name].changed = name in refused
+        for name in changes.keys() - refused.keys():
+            self.state.jobs[name].placed = ""
 
     def _power_down(self) -> None:
         """Switch nodes off that had no job for long and that no waiting job is about to get."""
-        if self.settings.power_off_s is None or self._snapshot is None:
+        if self.settings.power_off_s is None or self._seen is None:
             return
         now_s, partition = self.steady(), (self.settings.partition,)
-        busy = {
-            name for job in self._snapshot.cluster.jobs if job.phase in ("running", "ending") for name, _ in job.holds
-        }
+        busy = {name for job in self._seen.jobs if job.phase in ("running", "ending") for name, _ in job.holds}
         busy |= {name for placement in self.actions.starts for name in placement.nodes}
         empty = [
             node.name
-            for node in self._snapshot.cluster.nodes
+            for node in self._seen.nodes
             if node.on
             and node.available
             and node.partitions == partition

@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.drive_state import DrivenJob
-from gpusched_operations.live.following import ClusterSnapshot
+from gpusched_operations.live.driven_job import DrivenJob, Running
 from gpusched_operations.live.job_rules import JobRequest
-from gpusched_operations.live.state import LiveJob
+from gpusched_operations.live.state import LiveCluster, LiveJob
 from gpusched_operations.service.cluster import configuration_of
 
 ACTIONS = ("start", "keep", "change", "stop", "wait")
@@ -55,7 +54,7 @@ class Actions:
 
 def actions_of(
     answer: Mapping[str, Any],
-    snapshot: ClusterSnapshot,
+    cluster: LiveCluster,
     records: Mapping[str, DrivenJob],
     told: Mapping[str, JobRequest],
     types: Mapping[str, str],
@@ -70,8 +69,8 @@ def actions_of(
         InputError: It is no answer of a service.
     """
     stops, starts, refused = [], [], {}
-    nodes = {node.name: node for node in snapshot.cluster.nodes}
-    jobs = {job.id: job for job in snapshot.cluster.jobs}
+    gpu_types = {node.name: node.gpu_type for node in cluster.nodes if node.available}
+    jobs = {job.id: job for job in cluster.jobs}
     for given in _jobs_of(answer):
         name, action = str(given["id"]), given["action"]
         if action in ("keep", "wait"):
@@ -85,16 +84,7 @@ def actions_of(
                 _check_stop(job, record, description)
             if action in ("start", "change"):
                 _check_types(given, types)
-                starts.append(
-                    _placement(
-                        given,
-                        job,
-                        record,
-                        description,
-                        snapshot,
-                        {n: v.gpu_type for n, v in nodes.items() if v.available},
-                    )
-                )
+                starts.append(_placement(given, job, record, description, gpu_types))
             if action in ("stop", "change"):
                 stops.append(name)
         except InputError as error:
@@ -131,12 +121,7 @@ def may_stop(job: LiveJob, record: DrivenJob, description: JobRequest) -> bool:
 
 
 def _placement(
-    given: Mapping[str, Any],
-    job: LiveJob,
-    record: DrivenJob,
-    description: JobRequest,
-    snapshot: ClusterSnapshot,
-    gpu_types: Mapping[str, str],
+    given: Mapping[str, Any], job: LiveJob, record: DrivenJob, description: JobRequest, gpu_types: Mapping[str, str]
 ) -> Placement:
     configuration = configuration_of(str(given.get("configuration")))
     if configuration.kind == "shared" or configuration.spread:
@@ -152,21 +137,16 @@ def _placement(
         raise InputError("configuration", configuration.name, f"one of {', '.join(description.configurations)}")
     if record.first_start_s is not None and not description.resizes and configuration.gpus != job.gpus:
         raise InputError("configuration", configuration.name, f"{job.gpus} GPUs: the job does not resize")
-    now = snapshot.requests.get(job.id)
     changes = record.request.elsewhere(
-        gpu_types[there[0]],
-        configuration.gpus_per_node,
-        there,
-        configuration.power_limit,
-        None if now is None else now.admin_comment,
+        gpu_types[there[0]], configuration.gpus_per_node, there, configuration.power_limit, job.request.admin_comment
     )
     return Placement(job.id, configuration.name, tuple(there), configuration.gpus_per_node, changes)
 
 
-def free_gpus(snapshot: ClusterSnapshot, records: Mapping[str, DrivenJob]) -> dict[str, int]:
+def free_gpus(cluster: LiveCluster, records: Mapping[str, DrivenJob]) -> dict[str, int]:
     """Return the GPUs of each node that no job holds; of a job that ends Slurm may no longer tell what it holds."""
-    free = {node.name: node.gpus if node.available else 0 for node in snapshot.cluster.nodes}
-    for job in snapshot.cluster.jobs:
+    free = {node.name: node.gpus if node.available else 0 for node in cluster.nodes}
+    for job in cluster.jobs:
         if job.phase not in ("running", "ending"):
             continue
         for name, count in held_by(job, records.get(job.id)):
@@ -175,6 +155,6 @@ def free_gpus(snapshot: ClusterSnapshot, records: Mapping[str, DrivenJob]) -> di
 
 
 def held_by(job: LiveJob, record: DrivenJob | None) -> tuple[tuple[str, int], ...]:
-    if job.phase == "ending" and record is not None and record.configuration:
-        return tuple((name, record.gpus_per_node) for name in record.nodes)
+    if job.phase == "ending" and record is not None and isinstance(record.stage, Running):
+        return tuple((name, record.stage.gpus_per_node) for name in record.stage.nodes)
     return job.holds

@@ -22,28 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import GpuType, Instance, Node, PriceSeries
+    from gpusched_operations.live.last_drive import Interval
     from gpusched_operations.service.decision import OpenRequest
-
-
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """An interval in which a job held one configuration in one place. Times are those of the model [s].
-
-    Attributes:
-        job: Id of the job.
-        configuration: Name of the configuration.
-        nodes: Names of its nodes; of a spread configuration the node of every GPU.
-        gpu: Number of the shared GPU on the node; None: whole ones.
-        start_s: When it began.
-        end_s: When it ended; inf: it goes on.
-    """
-
-    job: str
-    configuration: str
-    nodes: tuple[str, ...]
-    gpu: int | None
-    start_s: float
-    end_s: float = np.inf
 
 
 @dataclass(frozen=True, slots=True)

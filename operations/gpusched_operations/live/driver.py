@@ -14,13 +14,8 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_operations.live.acting import Acting
 from gpusched_operations.live.actions import actions_of, held_by, may_stop
-from gpusched_operations.live.following import (
-    LONGEST_WAIT_S,
-    NO_REQUEST,
-    ClusterSnapshot,
-    holder,
-    is_held_by_user,
-)
+from gpusched_operations.live.driven_job import Running
+from gpusched_operations.live.following import LONGEST_WAIT_S, holder, is_held_by_user
 from gpusched_operations.live.releasing import release_all, release_jobs
 from gpusched_operations.live.request import LiveRequest, request_of
 from gpusched_operations.live.slurm_commands import SlurmError
@@ -72,7 +67,7 @@ class Driver(Acting):
             "round",
             round=self.state.rounds,
             told=len(request.jobs),
-            running=sum(bool(record.configuration) for record in self.state.jobs.values()),
+            running=sum(isinstance(record.stage, Running) for record in self.state.jobs.values()),
             stopped=len(self.actions.stops),
             started=len(self.actions.starts),
             refused=len(self.actions.refused),
@@ -86,14 +81,14 @@ class Driver(Acting):
         )
 
     def observe(self) -> LiveRequest:
-        """Read Slurm and what jobs report, take care of jobs that are new, and say what the policy is to be told."""
+        """Read Slurm and what jobs report, take care of jobs that are new, and return the request to the policy."""
         self._nodes_text = self.commands.nodes()
-        snapshot = self._read_cluster()
-        told = self._told(snapshot, self._take_care(snapshot))
-        fixed = frozenset(job.id for job in told.jobs if self._is_fixed(job))
+        cluster = self._read_cluster()
+        given = self._for_policy(cluster, self._take_care(cluster))
+        fixed = frozenset(job.id for job in given.jobs if self._is_fixed(job))
         try:
             request = request_of(
-                told,
+                given,
                 self.rules,
                 self.settings.policy,
                 memory=self.state.memory,
@@ -108,8 +103,8 @@ class Driver(Acting):
                 raise
             request = LiveRequest({}, {}, {}, {})  # all GPUs are held by jobs that the policy is not told
         self._tell_restart(request)
-        self._give_back(request, snapshot)
-        self._note(request, snapshot)
+        self._give_back(request, cluster)
+        self._note(request, cluster)
         self._request = request
         return request
 
@@ -130,12 +125,12 @@ class Driver(Acting):
 
     def apply(self, answer: Mapping[str, Any]) -> None:
         """Do what an answer says: jobs are stopped, then others start, on GPUs that are free by then."""
-        if self._snapshot is None or self._request is None:
+        if self._seen is None or self._request is None:
             raise InputError("driver", None, "observe before apply")
         self.answer = answer
         nodes = self._request.fields.get("cluster", {}).get("nodes", ())
         types = {node["name"]: node["gpu_type"] for node in nodes}
-        self.actions = actions_of(answer, self._snapshot, self.state.jobs, self._request.jobs, types)
+        self.actions = actions_of(answer, self._seen, self.state.jobs, self._request.jobs, types)
         for job, why in self.actions.refused.items():
             self.on_event("refused", job=job, action="policy", said=why)
         if not self.commands.dry:
@@ -160,7 +155,7 @@ class Driver(Acting):
                 return
 
     def idle(self) -> bool:
-        return self._snapshot is not None and all(record.given_back for record in self.state.jobs.values())
+        return self._seen is not None and all(record.given_back for record in self.state.jobs.values())
 
     def finish(self, why: str = "the driver ends") -> list[str]:
         """Undo all: requests as they were submitted, no job held; jobs that run go on. Returns the jobs released."""
@@ -172,42 +167,40 @@ class Driver(Acting):
 
     # Reading
 
-    def _take_care(self, snapshot: ClusterSnapshot) -> list[str]:
+    def _take_care(self, cluster: LiveCluster) -> list[str]:
         """Hold jobs that wait and that nobody holds; what a user holds is left alone. Returns the jobs held now."""
         to_hold, to_release = [], []
-        for job in snapshot.cluster.jobs:
+        for job in cluster.jobs:
             record = self.state.jobs.get(job.id)
             if record is None:
                 continue
-            now = snapshot.requests.get(job.id, NO_REQUEST)
             if record.given_back and job.phase == "pending":
                 if record.must_be_undone:
                     to_release.append(job.id)
-            elif job.phase == "pending" and not is_held_by_user(job, record, now) and holder(job, now) != "admin":
+            elif job.phase == "pending" and not is_held_by_user(job, record) and holder(job) != "admin":
                 to_hold.append(job.id)
-            elif job.phase == "running" and record.ours and now.priority == 0.0 and not record.stopped:
+            elif type(record.stage) is Running and record.stage.held and job.request.priority == 0.0:
                 to_release.append(job.id)  # Slurm started it while it was being held
         if to_release and not self.commands.dry:
-            release_jobs(to_release, snapshot, self.state, self.commands, self.on_event)
+            release_jobs(to_release, cluster, self.state, self.commands, self.on_event)
             self._save()
         self._hold(to_hold)
         return to_hold
 
-    def _told(self, snapshot: ClusterSnapshot, held: list[str]) -> LiveCluster:
-        """Return the cluster as the policy is told of it: without waiting jobs that are not the driver's to start."""
-        now_s, jobs = snapshot.cluster.read_s, []
-        for job in snapshot.cluster.jobs:
+    def _for_policy(self, cluster: LiveCluster, held: list[str]) -> LiveCluster:
+        """Return the cluster that the policy gets: without waiting jobs that are not the driver's to start."""
+        now_s, jobs = cluster.read_s, []
+        for job in cluster.jobs:
             record = self.state.jobs.get(job.id)
             if job.phase == "ended":
                 continue
             if job.phase == "pending":
-                now = snapshot.requests.get(job.id, NO_REQUEST)
                 if (
                     record is None
                     or record.given_back
                     or not record.ours
-                    or (job.id not in held and is_held_by_user(job, record, now))
-                    or now.waits_for
+                    or (job.id not in held and is_held_by_user(job, record))
+                    or job.request.waits_for
                     or 0.0 < record.not_before_s - now_s <= LONGEST_WAIT_S  # more: the time of day was set back
                 ):
                     continue
@@ -216,7 +209,7 @@ class Driver(Acting):
                 jobs.append(replace(job, submit_s=record.submit_s, holds=held_by(job, record)))
             else:
                 jobs.append(job)
-        return replace(snapshot.cluster, jobs=tuple(jobs))
+        return replace(cluster, jobs=tuple(jobs))
 
     def _is_fixed(self, job: LiveJob) -> bool:
         if job.phase == "pending":
@@ -239,7 +232,7 @@ class Driver(Acting):
             if what.restart_s is None and (own is None or own.restart_s is None):
                 entry["restart_s"] = restart_s * self.rules.clock.speed
 
-    def _note(self, request: LiveRequest, snapshot: ClusterSnapshot) -> None:
+    def _note(self, request: LiveRequest, cluster: LiveCluster) -> None:
         """Write down what jobs and nodes are, for the record of the run."""
         rules, times = self.rules, request.fields.get("times", {})
         for entry in request.fields.get("jobs", ()):
@@ -248,8 +241,8 @@ class Driver(Acting):
             if self._noted.get(entry["id"]) != known:
                 self._noted[entry["id"]] = known
                 self.on_event("told", job=entry["id"], fields=known)
-        nodes = tuple(replace(node, available=True) for node in snapshot.cluster.nodes)
-        empty = replace(snapshot.cluster, nodes=nodes, jobs=())
+        nodes = tuple(replace(node, available=True) for node in cluster.nodes)
+        empty = replace(cluster, nodes=nodes, jobs=())
         fields = request_of(empty, rules, self.settings.policy, partition=self.settings.partition).fields
         known = {name: fields[name] for name in ("policy", "cluster", "prices", "distributions")}
         known |= {"clock": [rules.clock.speed, rules.clock.origin_s]}
@@ -275,7 +268,7 @@ class Driver(Acting):
     def _tell_left_out(self, request: LiveRequest, entry: Mapping[str, Any], why: str) -> None:
         """Take the GPUs of a job that cannot be told from the nodes of the request."""
         self.on_event("left-out", job=entry["id"], why=why)
-        job = self._snapshot.job(entry["id"]) if self._snapshot is not None else None
+        job = self._seen.job(entry["id"]) if self._seen is not None else None
         if job is None or job.phase == "pending":
             return
         held = dict(job.holds)
@@ -286,14 +279,12 @@ class Driver(Acting):
         if not request.fields["cluster"]["nodes"]:
             request.fields["jobs"].clear()
 
-    def _give_back(self, request: LiveRequest, snapshot: ClusterSnapshot) -> None:
+    def _give_back(self, request: LiveRequest, cluster: LiveCluster) -> None:
         """Leave jobs to Slurm that no request can tell for long: nothing is held that nobody will start."""
         now_s = self.steady()
         there = {name: why for name, why in request.left_out.items() if not why.startswith(TRANSIENT)}
         waiting = {
-            job.id
-            for job in snapshot.cluster.jobs
-            if job.phase == "pending" and job.id in there and job.id in self.state.jobs
+            job.id for job in cluster.jobs if job.phase == "pending" and job.id in there and job.id in self.state.jobs
         }
         self._left_out_s = {name: self._left_out_s.get(name, now_s) for name in waiting}
         back = [name for name in waiting if now_s - self._left_out_s[name] > self.settings.lease_s]
@@ -301,5 +292,5 @@ class Driver(Acting):
             self.on_event("left-to-slurm", job=name, why=there[name])
             self.state.jobs[name].given_back = there[name]
         if back and not self.commands.dry:
-            release_jobs(back, snapshot, self.state, self.commands, self.on_event)
+            release_jobs(back, cluster, self.state, self.commands, self.on_event)
             self._save()

@@ -26,8 +26,8 @@ from gpusched_operations.live.lease import (
     start_watchdog,
 )
 from gpusched_operations.live.progress_reports import ProgressReports, ProgressServer
-from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError, run_command
+from gpusched_operations.live.slurm_state import read_cluster
 
 if TYPE_CHECKING:
     from gpusched_operations.live.metrics import LiveMetrics
@@ -102,7 +102,7 @@ def drive(
         reports = ProgressReports(options.progress)
         driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
         with suppress(SlurmError):
-            driver.state.check_cluster(read_cluster(commands, time.time(), nodes="").clusters)
+            driver.state.check_cluster(read_cluster(commands, time.time(), nodes="").names)
         driver.state.save(folder)
         if options.address is not None:
             told = None if metrics is None else metrics.text

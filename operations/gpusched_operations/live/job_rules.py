@@ -99,7 +99,7 @@ class JobRules:
     @cached_property
     def catalogue(self) -> Catalogue:
         prices = Prices(energy_price_eur_per_kwh=self.file.prices.energy_eur_per_kwh, pue=self.file.prices.pue)
-        return Catalogue.of(Scenario(gpu_types=self.file.own_gpu_types, prices=prices))
+        return Scenario(gpu_types=self.file.own_gpu_types, prices=prices).catalogue()
 
     @cached_property
     def _seconds(self) -> dict[tuple[str, Configuration], float]:

@@ -211,7 +211,7 @@ _DEFAULTS = {"nodes": _defaults(LiveNode), "jobs": _defaults(LiveJob)}
 
 def _plain(own: LiveNode | LiveJob) -> dict[str, Any]:
     key = "id" if isinstance(own, LiveJob) else "name"
-    return {each.name: getattr(own, each.name) for each in fields(own) if each.name != key}
+    return {each.name: getattr(own, each.name) for each in fields(own) if each.compare and each.name != key}
 
 
 def _changes(

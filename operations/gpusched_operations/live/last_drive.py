@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,14 +18,26 @@ SHORT_S = 1e-3
 
 
 @dataclass
-class LiveInterval:
-    """A time in which a job held GPUs, by the model's clock [s]."""
+class Interval:
+    """An interval in which a job held one configuration in one place. Times are of the model's clock or of Unix [s].
 
+    Attributes:
+        job: Id of the job.
+        configuration: Name of the configuration.
+        nodes: Names of its nodes; of a spread configuration the node of every GPU.
+        gpu: Number of the shared GPU on the node; None: whole ones.
+        start_s: When it began.
+        end_s: When it ended; inf: it goes on.
+        ready_s: When the job first reported in it; None: it did not.
+    """
+
+    job: str
     configuration: str
     nodes: tuple[str, ...]
+    gpu: int | None
     start_s: float
-    end_s: float
-    ready_s: float | None
+    end_s: float = math.inf
+    ready_s: float | None = None
 
 
 @dataclass
@@ -42,7 +55,7 @@ class LiveRun:
     """
 
     told: dict[str, Any] | None = None
-    stays: list[LiveInterval] = field(default_factory=list)
+    stays: list[Interval] = field(default_factory=list)
     epochs: float | None = None
     outcome: str = ""
     overhead: tuple[float, float] = (0.0, 0.0)
@@ -53,8 +66,8 @@ class LiveRun:
         if line["kind"] == "told":
             self.told = line["fields"]
         elif line["kind"] == "interval":
-            own = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
-            self.stays.append(LiveInterval(*own))
+            place = (line["job"], line["configuration"], tuple(line["nodes"]), None)
+            self.stays.append(Interval(*place, line["start_s"], line["end_s"], line["ready_s"]))
         else:
             self.outcome, self.epochs = line["outcome"], line["epochs"]
 
@@ -125,9 +138,9 @@ def _tell_by_the_model(drive: LastDrive, clock: Clock) -> None:
         stay.ready_s = None if stay.ready_s is None else clock.model_s(stay.ready_s)
 
 
-def separate(runs: Iterable[list[LiveInterval]]) -> None:
+def separate(runs: Iterable[list[Interval]]) -> None:
     """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late."""
-    by_node: dict[str, list[LiveInterval]] = {}
+    by_node: dict[str, list[Interval]] = {}
     for run in runs:
         run.sort(key=lambda stay: stay.start_s)
         for before, after in pairwise(run):

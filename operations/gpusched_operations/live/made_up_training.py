@@ -147,6 +147,7 @@ class _Run:
             self.epochs = following
             self._save()
             self._report()
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # its last line is the last one
         failed = fails_at is not None and self.epochs >= fails_at
         self.write("failed" if failed else "end")
         return FAILED if failed else 0

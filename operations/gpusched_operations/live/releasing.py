@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from gpusched_operations.live.drive_state import DrivenJob, DriveState
-from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, OnEvent, is_held_by_user
+from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.driven_job import DrivenJob
+from gpusched_operations.live.following import OnEvent, is_held_by_user
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
-from gpusched_operations.live.slurm_requests import requests_of
-from gpusched_operations.live.slurm_state import cluster_of
+from gpusched_operations.live.slurm_state import read_cluster
+from gpusched_operations.live.state import LiveCluster
 
 LATER = "now+5"
 """When a job may start again that was stopped: not in the second in which it ended, see `acting.RELAUNCH_S`."""
@@ -18,22 +18,8 @@ ATTEMPTS, PAUSE_S, LONGEST_PAUSE_S = 9, 0.5, 8.0
 """Jobs that were just stopped may take as long as Slurm waits for them (KillWait, usually 30 s) until they are back."""
 
 
-_CLUSTER = re.compile(r'"cluster"\s*:\s*"([^"\\]+)"')
-
-
-def read_cluster(commands: SlurmControl, now_s: float, nodes: str | None = None) -> ClusterSnapshot:
-    """Read Slurm; `nodes`: what `scontrol show nodes` wrote; None: it is asked for."""
-    jobs = commands.jobs()
-    cluster = cluster_of(jobs, commands.nodes() if nodes is None else nodes, now_s)
-    return ClusterSnapshot(cluster, requests_of(jobs), frozenset(_CLUSTER.findall(jobs)))
-
-
 def release_jobs(
-    names: Iterable[str],
-    snapshot: ClusterSnapshot,
-    state: DriveState,
-    commands: SlurmControl,
-    on_event: OnEvent,
+    names: Iterable[str], cluster: LiveCluster, state: DriveState, commands: SlurmControl, on_event: OnEvent
 ) -> list[str]:
     """Restore the requests of waiting jobs and release them: those first that the driver stopped, then by submission.
 
@@ -42,16 +28,16 @@ def release_jobs(
     Args:
         commands: Slurm's commands.
     """
-    jobs = {job.id: job for job in snapshot.cluster.jobs if job.phase in ("pending", "running")}
+    jobs = {job.id: job for job in cluster.jobs if job.phase in ("pending", "running")}
     changes: dict[str, dict[str, str]] = {}
     free: list[str] = []
     for name in sorted((name for name in names if name in jobs), key=lambda each: _order(state.jobs[each])):
-        record, job, now = state.jobs[name], jobs[name], snapshot.requests.get(name, NO_REQUEST)
+        record, job = state.jobs[name], jobs[name]
         if job.phase == "pending":
-            changes[name] = record.request.restored(now) if record.changed else {}
+            changes[name] = record.request.restored(job.request) if record.placed else {}
             if record.first_start_s is not None:  # it waits for the time that Slurm gave it when it was put back
                 changes[name]["StartTime"] = LATER
-        if not is_held_by_user(job, record, now) and (job.phase == "pending" or now.priority == 0.0):
+        if not is_held_by_user(job, record) and (job.phase == "pending" or job.request.priority == 0.0):
             free.append(name)
     changes = {name: each for name, each in changes.items() if each}
     refused = commands.update(changes)
@@ -59,13 +45,13 @@ def release_jobs(
         on_event("refused", job=name, action="restore", said=said)
     for name in changes:
         if name not in refused:
-            state.jobs[name].changed = False
+            state.jobs[name].placed = ""
     refused = commands.release(free)
     for name, said in refused.items():
         on_event("refused", job=name, action="release", said=said)
     released = [name for name in free if name not in refused]
     for name in released:
-        state.jobs[name].ours = state.jobs[name].stopped = False
+        state.jobs[name].release()
     return released
 
 
@@ -88,20 +74,21 @@ def release_all(
     for attempt in range(ATTEMPTS):
         if attempt:
             pause(min(LONGEST_PAUSE_S, PAUSE_S * 2.0**attempt))
-        snapshot = read_cluster(commands, clock(), nodes="")
-        state.check_cluster(snapshot.clusters)
-        left = _still_to_do(snapshot, state)
+        cluster = read_cluster(commands, clock(), nodes="")
+        state.check_cluster(cluster.names)
+        left = _still_to_do(cluster, state)
         if not left:
             break
         try:
-            done += release_jobs(left, snapshot, state, commands, on_event)
+            done += release_jobs(left, cluster, state, commands, on_event)
         finally:
             state.save(folder)
-    snapshot = read_cluster(commands, clock(), nodes="")
-    left = _still_to_do(snapshot, state)
+    cluster = read_cluster(commands, clock(), nodes="")
+    left = _still_to_do(cluster, state)
     for name, record in state.jobs.items():
-        if name not in left and (snapshot.clusters or not state.cluster):
-            record.ours = record.changed = record.stopped = False
+        if name not in left and (cluster.names or not state.cluster):
+            record.placed = ""
+            record.release()
     state.save(folder)
     on_event("released", jobs=list(dict.fromkeys(done)), why=why, not_undone=left)
     if left:
@@ -109,21 +96,20 @@ def release_all(
     return list(dict.fromkeys(done))
 
 
-def _still_to_do(snapshot: ClusterSnapshot, state: DriveState) -> list[str]:
+def _still_to_do(cluster: LiveCluster, state: DriveState) -> list[str]:
     found = []
-    for job in snapshot.cluster.jobs:
+    for job in cluster.jobs:
         record = state.jobs.get(job.id)
-        if record is None or not (record.must_be_undone or record.stopped) or not record.is_of(job):
+        if record is None or not record.must_be_undone or not record.is_of(job):
             continue
-        now = snapshot.requests.get(job.id, NO_REQUEST)
         if job.phase == "pending":
-            differs = record.changed and bool(record.request.restored(now))
-            held = bool(job.held) and not is_held_by_user(job, record, now)
-            if differs or held or (now.priority == 0.0 and not job.held):
+            differs = bool(record.placed) and bool(record.request.restored(job.request))
+            held = bool(job.held) and not is_held_by_user(job, record)
+            if differs or held or (job.request.priority == 0.0 and not job.held):
                 found.append(job.id)
         elif job.phase == "ending" and record.stopped:
             found.append(job.id)  # it is going back into the queue
-        elif job.phase == "running" and record.ours and now.priority == 0.0:
+        elif job.phase == "running" and record.ours and job.request.priority == 0.0:
             found.append(job.id)
     return found
 

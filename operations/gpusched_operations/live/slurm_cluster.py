@@ -15,19 +15,19 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_operations.live.acting import DriveSettings
-from gpusched_operations.live.costs import Interval, RealRun
+from gpusched_operations.live.costs import RealRun
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.driving import BUSY
 from gpusched_operations.live.emulated import PACKAGES, EmulatedCluster, missing_programs
 from gpusched_operations.live.instance_jobs import InstanceJobs
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal
-from gpusched_operations.live.last_drive import LiveInterval, separate
+from gpusched_operations.live.last_drive import Interval, separate
 from gpusched_operations.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_operations.live.progress_reports import ProgressReports
-from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.run_record import write_drive
 from gpusched_operations.live.slurm_commands import SlurmControl, run_command
+from gpusched_operations.live.slurm_state import read_cluster
 
 if TYPE_CHECKING:
     from gpusched_env.model import Instance
@@ -103,7 +103,7 @@ class SlurmCluster:
             rules = self._instance_jobs.rules(self._origin_s)
         self._clock, self._first_s = rules.clock, self._origin_s if self._submits else 0.0
         self._events: list[dict[str, Any]] = []
-        self._stays: dict[str, list[LiveInterval]] = {}
+        self._stays: dict[str, list[Interval]] = {}
         self._ended: dict[str, float] = {}
         self._seen: LiveRequest | None = None
         self._expected: dict[str, bool] = {}
@@ -116,7 +116,7 @@ class SlurmCluster:
             start_watchdog(self._folder, self._partition, LEASE_S, self._environment)
         reports = ProgressReports(self._folder)
         self._driver = Driver(settings, rules, commands, dict, self._folder, self._tell, reports)
-        nodes = read_cluster(commands, self._origin_s).cluster.nodes
+        nodes = read_cluster(commands, self._origin_s).nodes
         mine = [node for node in nodes if self._partition in node.partitions and node.gpus]
         self._slurm_types = {rules.gpu_type(node.gpu_type) or "": node.gpu_type for node in mine}
         self._submit()
@@ -160,8 +160,8 @@ class SlurmCluster:
         runs = {name: [replace(stay) for stay in stays] for name, stays in self._stays.items()}
         separate(runs.values())
         intervals = [
-            Interval(name, stay.configuration, stay.nodes, None, self._model_s(stay.start_s), self._model_s(stay.end_s))
-            for name, stays in runs.items()
+            replace(stay, start_s=self._model_s(stay.start_s), end_s=self._model_s(stay.end_s))
+            for stays in runs.values()
             for stay in stays
         ]
         return RealRun(intervals, {name: self._model_s(end_s) for name, end_s in self._ended.items()})
@@ -246,10 +246,10 @@ class SlurmCluster:
         if kind not in NO_EVENTS:
             self._events.append({"kind": kind, **fields})
         if kind in ("runs", "interval"):
-            name, held = fields["job"], (fields["configuration"], tuple(fields["nodes"]))
-            stays = self._stays.setdefault(name, [])
+            held = (fields["job"], fields["configuration"], tuple(fields["nodes"]), None)
+            stays = self._stays.setdefault(fields["job"], [])
             if stays and stays[-1].end_s == np.inf:
                 stays.pop()
-            stays.append(LiveInterval(*held, fields["start_s"], fields.get("end_s", np.inf), None))
+            stays.append(Interval(*held, fields["start_s"], fields.get("end_s", np.inf)))
         elif kind == "ended":
             self._ended[fields["job"]] = fields["end_s"]

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from gpusched_env.errors import InputError
-from gpusched_env.parsing import parse_json
 from gpusched_operations.live.slurm_commands import PLAIN
 from gpusched_operations.live.slurm_text import number_of
 
@@ -108,24 +107,12 @@ class SubmittedRequest:
         return {name: value for name, value in changes.items() if same.get(name) != value}
 
 
-def requests_of(squeue_json: str) -> dict[str, SubmittedRequest]:
-    """Return what every job asks for now, by its id; one of which a number cannot be read is not to be changed."""
-    try:
-        jobs = parse_json(squeue_json)["jobs"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError("jobs", squeue_json, "what `squeue --json` writes") from error
-    if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
-        raise InputError("jobs", squeue_json, "what `squeue --json` writes")
-    ids = [int(_number(job.get("job_id"))) for job in jobs]
-    return {str(number): SubmittedRequest.of(job) for number, job in zip(ids, jobs, strict=True) if number > 0}
-
-
 def _why_not(job: dict[str, Any], asked: dict[str, str], having: list[str]) -> str:
     other = [option for name, option in FIXED_FIELDS.items() if "gpu" in str(job.get(name) or "")]
     words = (_text(job.get("required_nodes")), _text(job.get("admin_comment")), *asked.values())
     unread = _unread(job)
     found = {
-        f"Slurm tells no number for {unread}": unread,
+        f"Slurm gives no number for {unread}": unread,
         "it is a job array: submit its tasks as jobs of their own": _number(job.get("array_job_id"))
         or _text(job.get("array_task_string")),
         "it is a part of a heterogeneous job": _number(job.get("het_job_id")),
@@ -151,7 +138,7 @@ def _number(value: Any, otherwise: float = 0.0) -> float:
 
 def _unread(job: dict[str, Any]) -> str:
     found = []
-    for name in ("node_count", "eligible_time", "priority", "array_job_id", "het_job_id"):
+    for name in ("job_id", "node_count", "eligible_time", "priority", "array_job_id", "het_job_id"):
         try:
             number_of(job.get(name), name)
         except InputError:

@@ -14,7 +14,9 @@ from typing import Any, NamedTuple
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json
 from gpusched_operations.live.gpu_names import built_in_gpu_type
+from gpusched_operations.live.slurm_commands import SlurmControl
 from gpusched_operations.live.slurm_nodes import nodes_of
+from gpusched_operations.live.slurm_requests import SubmittedRequest
 from gpusched_operations.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
 from gpusched_operations.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
 
@@ -36,6 +38,12 @@ _OUTCOMES: dict[str, Outcome] = {
     "NODE_FAIL": "node-fail",
     "BOOT_FAIL": "node-fail",
 }
+
+
+def read_cluster(commands: SlurmControl, now_s: float, nodes: str | None = None) -> LiveCluster:
+    """Read Slurm; `nodes`: what `scontrol show nodes` wrote; None: it is asked for."""
+    jobs = commands.jobs()
+    return cluster_of(jobs, commands.nodes() if nodes is None else nodes, now_s)
 
 
 def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
@@ -63,12 +71,14 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
             own = list(_jobs(known))
             for job in own:
                 unknown |= dict.fromkeys(_may_hold(job, record, known, nodes), f"job {job.id}: {why}")
-        jobs += [replace(job, unfit=why or _unfit(known, job, partitions(job.partition))) for job in own]
+        asked = SubmittedRequest.of(record)
+        jobs += [replace(job, unfit=why or _unfit(known, job, partitions(job.partition)), request=asked) for job in own]
     told = (
         replace(node, available=False, state=f"{node.state} ({unknown[node.name]})") if node.name in unknown else node
         for node in nodes
     )
-    return LiveCluster("slurm", read_s, tuple(told), tuple(jobs))
+    names = frozenset(name for record in found if isinstance(name := record.get("cluster"), str) and name)
+    return LiveCluster("slurm", read_s, tuple(told), tuple(jobs), names)
 
 
 def _readable(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:

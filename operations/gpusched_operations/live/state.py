@@ -1,12 +1,14 @@
 """The state of a cluster as its manager tells it: nodes, and jobs that wait or run.
 
-Times are Unix times [s]. Names are those of the manager. Nothing here depends on which manager it is.
+Times are Unix times [s]. Names are those of the manager. Only `LiveJob.request` depends on which manager it is.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
+
+from gpusched_operations.live.slurm_requests import SubmittedRequest
 
 Phase: TypeAlias = Literal["pending", "running", "ending", "ended"]
 HeldBy: TypeAlias = Literal["", "user", "admin", "requeue"]
@@ -71,6 +73,7 @@ class LiveJob:
         can_requeue: Whether the manager may stop it and put it back into the queue.
         nodes: Nodes that its GPUs are asked on, ≥ 1; all of them have the same number.
         unfit: Why no policy can be told of it; empty: it can. Its GPUs are not free.
+        request: What it asks of Slurm now, by the names of Slurm; of other managers nothing. Journals leave it out.
     """
 
     id: str
@@ -96,6 +99,7 @@ class LiveJob:
     can_requeue: bool = False
     nodes: int = 1
     unfit: str = ""
+    request: SubmittedRequest = field(default=SubmittedRequest(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +111,17 @@ class LiveCluster:
         read_s: When it was read.
         nodes: The nodes.
         jobs: The jobs, in any phase that the manager still tells.
+        names: The names of the cluster that Slurm writes at its jobs; none where there are no jobs.
     """
 
     manager: str
     read_s: float
     nodes: tuple[LiveNode, ...]
     jobs: tuple[LiveJob, ...]
+    names: frozenset[str] = field(default=frozenset(), compare=False)
+
+    def job(self, name: str) -> LiveJob | None:
+        return next((job for job in self.jobs if job.id == name and job.phase != "ended"), None)
 
 
 @dataclass(frozen=True, slots=True)

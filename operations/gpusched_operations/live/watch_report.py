@@ -18,7 +18,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.workload import Scenario, load_scenario
-from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.traces.seen_jobs import COLUMNS, RUNNING, SeenCluster, SeenJob
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, bootstrap
 from gpusched_experiments.report.store import csv_lines
@@ -86,7 +85,7 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
 
 def jobs_without_times(seen: SeenCluster, scenario: Scenario) -> dict[str, str]:
     """Return the jobs that last ran on a GPU type for which their application has no times: why, by id."""
-    catalogue, found = Catalogue.of(scenario), {}
+    catalogue, found = scenario.catalogue(), {}
     for job in seen.jobs.values():
         name, kind = job.known.get("application", seen.usual), seen.type_of(job.runs[-1]) if job.runs else ""
         own = catalogue.applications.get(name or "") if kind in catalogue.gpu_types else None
@@ -97,7 +96,7 @@ def jobs_without_times(seen: SeenCluster, scenario: Scenario) -> dict[str, str]:
 
 def _own_applications(ran: Sequence[SeenJob], base: Scenario) -> list[dict[str, Any]]:
     """Return the applications that are not built in, with the times that the policy was told."""
-    built_in = Catalogue.of(base).applications
+    built_in = base.catalogue().applications
     times: dict[str, dict[str, dict[str, float]]] = {}
     most: dict[str, float] = {}
     for job in ran:

@@ -15,8 +15,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, synchronisation_field
-from gpusched_env.formats.mechanism_fields import mechanism_fields
+from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields
+from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
 from gpusched_env.formats.price_fields import price_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.parsing import parse_json
@@ -47,7 +47,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     """
     if instance.hosts:
         raise InputError("tenancy", instance.tenancy, "none, quota or private")
-    if instance.host_memory is not None:
+    if instance.find("switching") is not None:
         raise InputError("host_memory", "...", "None: requests do not tell what host memory keeps")
     jobs = instance.jobs
     applications: dict[str, Any] = {name or "none": {} for name in jobs.applications}
@@ -71,7 +71,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         ],
         "prices": _reference(instance),
         "interference": interference_fields(instance.interference),
-        "synchronisation": synchronisation_field(instance).get("synchronisation"),
+        "synchronisation": own_fields(instance).get("synchronisation"),
         "applications": applications,
         **mechanism_fields(instance),
     }

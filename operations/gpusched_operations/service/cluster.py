@@ -21,7 +21,8 @@ from gpusched_env.model import (
     single_node_configurations,
 )
 from gpusched_env.workload import OwnGpuType, Prices, Scenario
-from gpusched_env.workload.catalogue import Catalogue, of_size
+from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.scenario.cluster import of_size
 from gpusched_operations.service.fields import (
     LARGEST,
     MOST_CONFIGURATIONS,
@@ -87,7 +88,7 @@ class ClusterNames:
 
 @lru_cache(maxsize=64)
 def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> Catalogue:
-    return Catalogue.of(Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)))
+    return Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)).catalogue()
 
 
 def _own_type(field: str, request: DecideRequest) -> str:

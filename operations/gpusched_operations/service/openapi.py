@@ -14,10 +14,7 @@ EXAMPLE: dict[str, Any] = {
     "now_s": 7200.0,
     "cluster": {
         "gpu_types": ["V100", {"name": "H100", "like": "A100", "speed": 1.9, "gpu_power_w": 700.0}],
-        "nodes": [
-            {"name": "v1", "gpu_type": "V100", "gpus": 4},
-            {"name": "h1", "gpu_type": "H100", "gpus": 2},
-        ],
+        "nodes": [{"name": "v1", "gpu_type": "V100", "gpus": 4}, {"name": "h1", "gpu_type": "H100", "gpus": 2}],
     },
     "prices": {"energy_eur_per_kwh": 0.25, "pue": 1.3},
     "restart_s": 60.0,

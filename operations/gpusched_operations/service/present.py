@@ -182,7 +182,7 @@ def expected_costs(board: Board) -> Floats:
         ready, each_s, left = max(now, jobs[job, at.READY_S]), seconds_per_epoch(board, job), expected_left(board, job)
         found[i, END_S] = ready + each_s * left
         rate = charge(board, job, config)
-        if draws_cpu_power(board.facts):
+        if board.has_network and draws_cpu_power(board.facts):
             part, cpu_part, busy = help_now(board)
             rate += cpu_machines_rate(board, job, part, cpu_part, busy)
         found[i, ENERGY] = rate * (found[i, END_S] - now)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
+from gpusched_env.formats.instance_file import JOB_LABELS, interference_of
 from gpusched_env.formats.json_fields import checked
 from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
@@ -78,8 +78,10 @@ class Problem:
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         if all(request.jobs[index].resume_s is None for index in self.order):
             columns.pop("resume_s")
-        given = request.synchronisation
-        synchronisation = None if given is None else synchronisation_of({"synchronisation": given})
+        given: dict[str, Any] = {"mechanisms": request.mechanisms}
+        if request.synchronisation is not None:
+            given["synchronisation"] = request.synchronisation
+        mechanisms = mechanisms_of(given, loaded=True)
         try:
             return Instance(
                 self.names.gpu_types,
@@ -96,11 +98,10 @@ class Problem:
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
                 prices=self._series(),
                 interference=self._interference(),
-                synchronisation=synchronisation,
                 saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
-                mechanisms=(*self._site(), *mechanisms_of({"mechanisms": self.request.mechanisms}, loaded=True)),
+                mechanisms=(*self._site(), *mechanisms),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None

@@ -350,7 +350,7 @@ def _check(instance: Instance) -> None:
     if instance.interference is not None:
         raise InputError("interference", "a model", "none: what a job holds must say how fast it is")
     refuse_spread(instance)
-    if instance.synchronisation is not None:
+    if instance.find("network") is not None:
         raise InputError("synchronisation", "a model", "none: what a job holds must say how fast it is")
 
 

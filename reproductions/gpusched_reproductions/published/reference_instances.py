@@ -16,7 +16,8 @@ from typing import NamedTuple
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, Job
 from gpusched_env.workload import load_scenario
-from gpusched_env.workload.catalogue import Catalogue, Site
+from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.tables import PUBLISHED
 from gpusched_env.workload.tables.own_applications import read_histograms
 
@@ -91,7 +92,7 @@ def _job(row: dict[str, str], site: Site) -> Job:
 
 @cache
 def _catalogue() -> Catalogue:
-    return Catalogue.of(load_scenario(SCENARIO))
+    return load_scenario(SCENARIO).catalogue()
 
 
 @cache

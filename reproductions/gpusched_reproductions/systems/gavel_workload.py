@@ -21,7 +21,7 @@ from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.simulate import simulate
+from gpusched_env.simulator.policy_run import simulate
 
 if TYPE_CHECKING:
     from numpy.random import Generator

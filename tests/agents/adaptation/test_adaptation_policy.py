@@ -1,9 +1,6 @@
 """Adaptation agents as policies: with weights of 0 they are STS-X; with any weights their decisions are feasible."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -12,7 +9,7 @@ from adapted import adapted_sts_x, randomised
 from any_instance import AnyInstance
 from crowded import crowded
 from gpusched_baselines import StsX
-from gpusched_env import GpuClusterVectorEnv, JobPolicy, simulate
+from gpusched_env import GpuClusterVectorEnv, Instance, JobPolicy, simulate
 from gpusched_env.audit import audit
 from gpusched_env.envs.rollout import rollout
 from gpusched_env.formats import write_run
@@ -23,14 +20,8 @@ from mixed import mixed_instance
 from policies import JobByJob
 from vector_twins import few_jobs
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env import Instance
-
 
 def with_quotas() -> Instance:
-    """Make an instance with quotas and whole GPUs."""
     instances = map(mixed_instance, range(200))
     return next(made for made in instances if made.tenants and made.interference is None and not made.most_spread)
 
@@ -47,7 +38,7 @@ ALIKE = {
 
 
 @pytest.mark.parametrize("name", ALIKE)
-def test_with_weights_of_0_it_does_what_sts_x_does(name: str):
+def test_with_weights_of_0_it_does_what_sts_x_does(name):
     instance = ALIKE[name]()
     expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance))
     assert made.log.tobytes() == expected.log.tobytes()
@@ -56,7 +47,7 @@ def test_with_weights_of_0_it_does_what_sts_x_does(name: str):
 
 
 @pytest.mark.parametrize("name", ["all kinds", "quotas"])
-def test_with_other_weights_it_does_not(name: str):
+def test_with_other_weights_it_does_not(name):
     instance = ALIKE[name]()
     expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance, randomised(instance, 1)))
     assert made.log.tobytes() != expected.log.tobytes()
@@ -64,7 +55,7 @@ def test_with_other_weights_it_does_not(name: str):
 
 @pytest.mark.parametrize("scale", [0.0, 1.0], ids=["weights of 0", "drawn weights"])
 @pytest.mark.parametrize("rounds", [1, 3])
-def test_through_the_environment_it_decides_as_in_rounds(scale: float, rounds: int):
+def test_through_the_environment_it_decides_as_in_rounds(scale, rounds):
     instance = ALIKE["all kinds"]()
     agent = adapted_sts_x(instance, randomised(instance, 1, scale), rounds)
     assert isinstance(agent, JobPolicy)
@@ -95,7 +86,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
+def test_whatever_its_weights_it_keeps_to_the_rules(seed, tmp_path):
     """On clusters with shares, utilisations, helpers, quotas and switching costs, each or not, weights up to 300."""
     instance = [made for made in map(mixed_instance, range(100, 130)) if not made.most_spread][seed]
     result = simulate(instance, adapted_sts_x(instance, randomised(instance, seed, (0.3, 3.0, 100.0)[seed % 3])))

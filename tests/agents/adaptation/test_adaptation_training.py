@@ -1,13 +1,12 @@
 """Training runs of adaptation agents: a function of their settings, resumed exactly after any interrupt."""
 
-from __future__ import annotations
-
 import csv
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
@@ -31,9 +30,6 @@ from gpusched_env import load_scenario, make_instance, simulate
 from instances import random_instance
 from refusals import refused
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 CONFIG = TrainingConfig(
     agent=EsConfig(pairs=2, workloads=1, sigma=0.5, learning_rate=0.2, most_jobs=8, randomised=0.3),
     scenarios=("tiny", "low"),
@@ -46,7 +42,6 @@ LISTED = 4  # validation workloads that are not randomised
 
 
 def smaller(patch: pytest.MonkeyPatch) -> None:
-    """Train in this process, with few randomised validation workloads."""
     patch.setattr("gpusched_env.child_processes.ProcessPoolExecutor", InThisProcess)
     patch.setattr("gpusched_agents.training.workloads.RANDOMISED_VALIDATION", range(20_000, 20_003))
     patch.setattr("gpusched_agents.training.workloads.MOST_RANDOMISED", 12)
@@ -64,13 +59,11 @@ def train(folder: Path, config: TrainingConfig = CONFIG, **more: Any) -> Adaptat
 
 
 def points(folder: Path) -> list[dict[str, str]]:
-    """Read the curve, without seconds."""
     with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
         return [{name: value for name, value in row.items() if name != "seconds"} for row in csv.DictReader(file)]
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that a finished run must reproduce."""
     description, weights = load_agent(folder / "agent")
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
@@ -86,7 +79,6 @@ def outcome(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run that was never interrupted."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
         smaller(patch)
@@ -94,7 +86,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole: Path):
+def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole):
     result = outcome(whole)
     steps = [int(point["steps"]) for point in result["curve"]]
     assert steps[0] == 0
@@ -107,14 +99,11 @@ def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole: Path):
     assert result["progress"]["phase"] == "done"
 
 
-def test_it_begins_as_sts_x(whole: Path):
+def test_it_begins_as_sts_x_and_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(whole):
     first = points(whole)[0]
     costs = validation_costs(CONFIG, make_policy("sts-x"))[:LISTED]
     assert float(first["relative"]) == pytest.approx(1.0, abs=0.005)  # not exactly, where jobs slow each other down
     assert float(first["total_eur"]) == pytest.approx(costs.mean(), rel=1e-12)
-
-
-def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(whole: Path):
     curve = points(whole)
     best = min(curve, key=lambda point: float(point["relative"]))
     agent = load_policy(f"agent:{whole / 'agent'}")
@@ -168,9 +157,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: i
         (module, "csv_of", 3, False),
     ],
 )
-def test_an_interrupted_run_ends_as_if_it_had_not_been(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, after: bool
-):
+def test_an_interrupted_run_ends_as_if_it_had_not_been(whole, tmp_path, monkeypatch, owner, name, call, after):
     with monkeypatch.context() as patch:
         interrupt_at(patch, owner, name, call, after=after)
         with pytest.raises(KeyboardInterrupt):
@@ -179,9 +166,7 @@ def test_an_interrupted_run_ends_as_if_it_had_not_been(
     assert outcome(tmp_path / "run") == outcome(whole)
 
 
-def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(
-    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(whole, tmp_path, monkeypatch):
     resumed = []
     for _ in range(30):
         with monkeypatch.context() as patch:
@@ -199,22 +184,19 @@ def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(
     assert outcome(tmp_path / "run") == outcome(whole)
 
 
-def test_a_finished_run_goes_on_to_more_steps(whole: Path, tmp_path: Path):
+def test_a_finished_run_is_left_as_it_is_or_goes_on_to_more_steps(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     training = train(tmp_path / "run", replace(CONFIG, steps=1_500))
     before = Checkpoint.read(whole / "checkpoint.safetensors").facts["progress"]
     assert training.progress.steps >= 1_500 > before["steps"]
     assert training.progress.phase == "done"
     assert training.progress.curve[: len(before["curve"])] == before["curve"]
-
-
-def test_a_finished_run_is_left_as_it_is(whole: Path):
     before = outcome(whole)
     assert train(whole).progress.phase == "done"
     assert outcome(whole) == before
 
 
-def test_a_checkpoint_of_other_arrays_is_refused(tmp_path: Path):
+def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
     training = AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
@@ -232,7 +214,7 @@ def test_a_checkpoint_of_other_arrays_is_refused(tmp_path: Path):
         AdaptationTraining(CONFIG, tmp_path / "run", command="train")
 
 
-def test_it_stops_when_patience_ends(tmp_path: Path):
+def test_it_stops_when_patience_ends(tmp_path):
     """A training without steps yields no better agent."""
     lazy = replace(CONFIG.agent, learning_rate=1e-30, final_learning_rate=1e-30, pairs=1, randomised=0.0)
     config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, patience=2, validation_seeds=(500,))
@@ -243,7 +225,7 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     assert outputs.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
-def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
+def test_only_the_arrays_that_are_named_change(whole, tmp_path):
     agent = replace(CONFIG.agent, begin=str(whole / "agent"), only="price")
     train(tmp_path / "run", replace(CONFIG, agent=agent))
     before = load_agent(whole / "agent")[1]
@@ -257,9 +239,7 @@ def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
     ("only", "allowed"),
     [("prices", "the beginning of one of price.0.weight, "), ("price", "all arrays, where there is no")],
 )
-def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_nothing(
-    tmp_path: Path, only: str, allowed: str
-):
+def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_nothing(tmp_path, only, allowed):
     with refused("agent.only", only, allowed):
         AdaptationTraining(replace(CONFIG, agent=replace(CONFIG.agent, only=only)), tmp_path / "run")
     assert not list(tmp_path.iterdir())
@@ -286,7 +266,7 @@ def test_every_pair_runs_on_workloads_of_its_own():
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 
 
-def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
+def test_its_spec_is_what_all_its_scenarios_have(tmp_path):
     config = TrainingConfig(agent=EsConfig(), scenarios=("tiny", "sharing"))
     spec = AdaptationTraining(config, tmp_path / "run")._network.spec
     assert set(spec.kinds) == {"single-node", "shared"}
@@ -299,7 +279,7 @@ def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
         spec.check(several.configurations, several.gpu_types)
 
 
-def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole: Path):
+def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole):
     training = AdaptationTraining(CONFIG, whole)
     description, weights = load_agent(whole / "agent")
     np.testing.assert_array_equal(training._network.vector(weights), training._best.astype(np.float32))
@@ -310,7 +290,7 @@ def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole: Path):
         simulate(random_instance(3, jobs=3, nodes=6, kinds=True), agent)
 
 
-def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
+def test_the_training_that_fits_the_settings_is_made(tmp_path):
     assert isinstance(make_training(CONFIG, tmp_path / "run"), AdaptationTraining)
     callback: Callable[..., None] = print
     with refused("callbacks", allowed="none, for es"):

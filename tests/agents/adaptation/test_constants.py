@@ -1,7 +1,5 @@
 """Networks that begin as imitators of the best constants of each scenario."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise
@@ -50,7 +48,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _saves(groups: Any, pool: Any, seed: int, controls: str) -> dict[str, Any]:  # noqa: ARG001 - as the search
-    """Find constants that save."""
     names = control_names([v.name for v in groups[0][0].gpu_types])
     return {"constants": dict.fromkeys(names, 0.5), "unseen": [0.9, 0.01], "saves": True}
 
@@ -187,7 +184,7 @@ def test_an_agent_continues_from_one_of_the_same_size(tmp_path):
         make_training(other, tmp_path / "other")
 
 
-def test_ppo_begins_as_the_imitator(tmp_path, monkeypatch):
+def test_ppo_begins_as_the_imitator_and_continues_from_no_agent(tmp_path, monkeypatch):
     pytest.importorskip("stable_baselines3")
     monkeypatch.setattr(module, "_search", _saves)
     agent = AdaptationConfig("ppo", {"n_steps": 8, "batch_size": 8}, begin="constants")
@@ -196,9 +193,6 @@ def test_ppo_begins_as_the_imitator(tmp_path, monkeypatch):
     description = training.run()
     assert description.curve[0]["steps"] == 0
     assert description.curve[0]["relative"] != 1.0
-
-
-def test_ppo_continues_from_no_agent():
     with refused("agent.begin", "agent:default"):
         AdaptationConfig("ppo", begin="agent:default")
 

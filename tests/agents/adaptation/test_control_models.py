@@ -1,9 +1,6 @@
 """Models of Stable-Baselines3 as policies: the network from an archive acts as the model does."""
 
-from __future__ import annotations
-
 import zipfile
-from typing import TYPE_CHECKING
 
 import gymnasium
 import numpy as np
@@ -27,9 +24,6 @@ torch = pytest.importorskip("torch")
 from gpusched_agents.network.control_models import job_set_policy  # noqa: E402 - needs what is skipped without
 from gpusched_agents.sb3_models import UnsafeLoadWarning, load_sb3  # noqa: E402 - needs what is skipped without
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 pytestmark = pytest.mark.filterwarnings("ignore:no environment parameters beside")
 SMALL = {"jobs.count": 12}
 ADAPTS = {"ppo": sb3.PPO, "a2c": sb3.A2C, "sac": sb3.SAC, "td3": sb3.TD3, "tqc": contrib.TQC}
@@ -44,7 +38,7 @@ def randomised(model: object) -> object:
     return model
 
 
-def load(model: object, path: Path) -> object:
+def load(model, path):
     model.save(path / "model.zip")
     with pytest.warns(UnsafeLoadWarning, match="runs the code"):
         return make_any_policy(f"sb3:{path / 'model.zip'}")
@@ -63,7 +57,7 @@ def total(env: gymnasium.Env, model: object, seed: int, masked: bool = False) ->
 
 
 @pytest.mark.parametrize("name", ADAPTS)
-def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
+def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(name, tmp_path):
     env = GpuAdaptationEnv("default", settings=SMALL)
     model = randomised(ADAPTS[name]("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16, 16]}))
     policy = load(model, tmp_path)
@@ -74,7 +68,7 @@ def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(na
 
 
 @pytest.mark.parametrize("name", ["ppo", "sac", "td3"])
-def test_a_model_with_attention_over_jobs_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
+def test_a_model_with_attention_over_jobs_costs_as_policy_what_it_costs_in_the_environment(name, tmp_path):
     env = GpuAdaptationEnv("default", settings=SMALL, job_features=5)
     keywords = {"net_arch": [16], **job_set_policy(5, 8)}
     model = randomised(ADAPTS[name]("MlpPolicy", env, device="cpu", policy_kwargs=keywords))
@@ -111,7 +105,7 @@ def test_the_order_of_jobs_and_missing_jobs_do_not_matter_to_attention():
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "es"])
-def test_an_agent_trained_with_attention_over_jobs_is_a_policy(algorithm: str, tmp_path: Path):
+def test_an_agent_trained_with_attention_over_jobs_is_a_policy(algorithm, tmp_path):
     network = NetworkConfig("controls", hidden=8, job_features=3, job_codes=4)
     own = (
         EsConfig(pairs=1, most_jobs=6)
@@ -131,7 +125,7 @@ def test_an_agent_trained_with_attention_over_jobs_is_a_policy(algorithm: str, t
         NetworkConfig("controls", job_codes=4)
 
 
-def test_a_recurrent_model_carries_its_state_on(tmp_path: Path):
+def test_a_recurrent_model_carries_its_state_on(tmp_path):
     env = GpuAdaptationEnv("default", settings=SMALL, rounds=4)
     keywords = {"lstm_hidden_size": 8, "net_arch": [8]}
     model = randomised(contrib.RecurrentPPO("MlpLstmPolicy", env, device="cpu", policy_kwargs=keywords))
@@ -149,7 +143,7 @@ def test_a_recurrent_model_carries_its_state_on(tmp_path: Path):
 
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize("name", BY_JOB)
-def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(name: str, flat: bool, tmp_path: Path):
+def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(name, flat, tmp_path):
     env = GpuClusterEnv("tiny", flat=flat)
     kind = "MlpPolicy" if flat else "MultiInputPolicy"
     extra = {"buffer_size": 100} if name == "dqn" else {}
@@ -163,9 +157,7 @@ def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(na
 @pytest.mark.parametrize("attention", [True, False])
 @pytest.mark.parametrize("flat", [True, False])
 @pytest.mark.parametrize("name", BY_JOB)
-def test_a_model_that_sees_rows_of_other_jobs_costs_what_it_costs_in_the_environment(
-    name: str, flat: bool, attention: bool, tmp_path: Path
-):
+def test_a_model_that_sees_rows_of_other_jobs_costs_what_it_costs_in_the_environment(name, flat, attention, tmp_path):
     env = GpuClusterEnv("tiny", flat=flat, job_features=3)
     kind, extra = "MlpPolicy" if flat else "MultiInputPolicy", {"buffer_size": 100} if name == "dqn" else {}
     rows = job_set_policy(3, 8, *([len(JOBS_FEATURES)] if flat else [])) if attention else {}
@@ -179,7 +171,7 @@ def test_a_model_that_sees_rows_of_other_jobs_costs_what_it_costs_in_the_environ
 
 
 @pytest.mark.parametrize("flat", [True, False])
-def test_attention_over_other_jobs_does_not_depend_on_their_order(flat: bool):
+def test_attention_over_other_jobs_does_not_depend_on_their_order(flat):
     size, env = len(JOBS_FEATURES), GpuClusterEnv("tiny", flat=flat, job_features=3)
     kind, keywords = "MlpPolicy" if flat else "MultiInputPolicy", job_set_policy(3, 8, *([size] if flat else []))
     policy = randomised(sb3.PPO(kind, env, device="cpu", policy_kwargs=keywords)).policy
@@ -201,7 +193,7 @@ def test_attention_over_rows_that_the_environment_does_not_show_is_refused():
         job_set_policy(3, 8, 0)
 
 
-def test_a_model_of_other_gpu_types_is_refused(tmp_path: Path):
+def test_a_model_of_other_gpu_types_is_refused(tmp_path):
     model = sb3.PPO("MlpPolicy", GpuAdaptationEnv("default", settings=SMALL), device="cpu")
     policy = load(model, tmp_path)
     with refused(f"sb3:{tmp_path}/model.zip: instance.gpu_types", "2 of them"):
@@ -212,7 +204,7 @@ def test_a_model_of_other_gpu_types_is_refused(tmp_path: Path):
         simulate(make_instance(load_scenario("published-high"), 0), by_job)
 
 
-def test_what_is_no_such_model_is_refused(tmp_path: Path):
+def test_what_is_no_such_model_or_archive_is_refused(tmp_path):
     assert is_agent("sb3:model.zip")
     with refused("archive"):
         make_any_policy(f"sb3:{tmp_path / 'none.zip'}")
@@ -223,9 +215,6 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
     other.save(tmp_path / "pendulum.zip")
     with pytest.warns(UnsafeLoadWarning), refused("model.action_space", allowed="adaptation"):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
-
-
-def test_an_archive_with_other_data_is_refused(tmp_path: Path):
     sb3.PPO("MlpPolicy", GpuAdaptationEnv("default", settings=SMALL), device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as good, zipfile.ZipFile(tmp_path / "bad.zip", "w") as bad:
         for name in good.namelist():

@@ -1,24 +1,16 @@
 """Trainings on the adaptation environment: their first agents, their workloads, and the agents that they keep."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
+
 from stable_baselines3.common.callbacks import BaseCallback
 
-from gpusched_agents import (
-    AdaptationConfig,
-    ControlTraining,
-    EsConfig,
-    NetworkConfig,
-    TrainingConfig,
-    make_training,
-)
+from gpusched_agents import AdaptationConfig, ControlTraining, EsConfig, NetworkConfig, TrainingConfig, make_training
 from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
@@ -29,9 +21,6 @@ from gpusched_baselines import make_policy
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_env import load_scenario, make_instance, simulate
 from refusals import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SMALL: dict[str, dict[str, Any]] = {
     "ppo": {"n_steps": 8, "batch_size": 16, "learning_rate": 0.02},
@@ -58,7 +47,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 @pytest.mark.parametrize("algorithm", CLASSES)
-def test_an_agent_begins_as_sts_x_and_decides_as_its_model_does_in_the_environment(algorithm: str, tmp_path: Path):
+def test_an_agent_begins_as_sts_x_and_decides_as_its_model_does_in_the_environment(algorithm, tmp_path):
     config = config_of(algorithm)
     training = make_training(config, tmp_path / "run")
     assert isinstance(training, ControlTraining)
@@ -78,7 +67,7 @@ def test_an_agent_begins_as_sts_x_and_decides_as_its_model_does_in_the_environme
     assert last["total_eur"] != first["total_eur"]
 
 
-def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path: Path):
+def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path):
     config = config_of("sac", network=NetworkConfig("controls", hidden=5, layers=3, rounds=7, controls="jobs"))
     make_training(config, tmp_path / "run").run()
     description, weights = load_agent(tmp_path / "run" / "agent")
@@ -99,7 +88,7 @@ def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path: Path):
         save_agent(tmp_path / "other", description, weights | {"0.weight": weights["1.weight"]})
 
 
-def test_episodes_run_on_training_workloads_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_episodes_run_on_training_workloads_alone(tmp_path, monkeypatch):
     seeds: list[int] = []
     begin = GpuAdaptationEnv._begin
 
@@ -116,7 +105,7 @@ def test_episodes_run_on_training_workloads_alone(tmp_path: Path, monkeypatch: p
     assert first_workloads(config_of(seed=1), agent) != first_workloads(config_of(seed=2), agent)
 
 
-def test_callbacks_watch_it(tmp_path: Path):
+def test_callbacks_watch_it_and_settings_of_another_training_are_refused(tmp_path):
     counts = []
 
     class Counts(BaseCallback):
@@ -126,9 +115,13 @@ def test_callbacks_watch_it(tmp_path: Path):
 
     make_training(config_of(), tmp_path / "run", callbacks=[Counts()]).run()
     assert counts == list(range(4, 68, 4))
+    with refused("agent", "es", "an AdaptationConfig"):
+        ControlTraining(TrainingConfig(agent=EsConfig()), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    assert first_agent(config_of()) == "sts-x itself"
 
 
-def test_scenarios_share_the_environments_and_count_alike(tmp_path: Path):
+def test_scenarios_share_the_environments_and_count_alike(tmp_path):
     config = config_of(scenarios=("tiny", "default"), scenario_settings={"jobs.count": 6}, steps=32)
     training = ControlTraining(config, tmp_path / "run")
     names = [env.unwrapped.source.name for env in training._env.vector.envs]
@@ -147,14 +140,7 @@ def test_scenarios_share_the_environments_and_count_alike(tmp_path: Path):
         ("agent", {"agent": AdaptationConfig("ppo", {"n_steps": 1}), "envs": 1}),
     ],
 )
-def test_what_does_not_fit_is_one_error_and_leaves_nothing(field: str, changes: dict[str, Any], tmp_path: Path):
+def test_what_does_not_fit_is_one_error_and_leaves_nothing(field, changes, tmp_path):
     with refused(field):
         ControlTraining(config_of(**changes), tmp_path / "run")
     assert not list(tmp_path.iterdir())
-
-
-def test_settings_of_another_training_are_refused(tmp_path: Path):
-    with refused("agent", "es", "an AdaptationConfig"):
-        ControlTraining(TrainingConfig(agent=EsConfig()), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-    assert first_agent(config_of()) == "sts-x itself"

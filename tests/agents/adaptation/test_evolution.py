@@ -1,7 +1,5 @@
 """Evolution strategies: they reduce costs, by pairs of changes, and are reproducible."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -19,7 +17,6 @@ GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)
 
 
 def at(weights: np.ndarray) -> Evolution:
-    """Return the first state, at arbitrary weights."""
     return Evolution(weights.copy(), weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
 
 
@@ -46,13 +43,10 @@ def by_first_weight() -> np.ndarray:
     return tried[0::2] - tried[1::2]
 
 
-def test_it_finds_the_least_of_a_quadratic():
+def test_it_finds_the_least_of_a_quadratic_the_same_way_with_the_same_seed():
     state = descend(120)
     np.testing.assert_allclose(state.average, GOAL, atol=0.05)
     assert state.updates == 120
-
-
-def test_the_same_seed_goes_the_same_way_and_another_one_does_not():
     first, again, other = descend(5), descend(5), descend(5, seed=4)
     assert first.weights.tolist() == again.weights.tolist()
     assert first.weights.tolist() != other.weights.tolist()
@@ -88,18 +82,15 @@ def test_weights_that_are_not_free_stay():
     np.testing.assert_array_equal(moved[1:], one_update(by_first_weight()).weights[1:])
 
 
-def test_what_costs_the_same_both_ways_changes_nothing():
+def test_a_pair_counts_by_the_mean_of_its_workloads_and_what_costs_the_same_both_ways_changes_nothing():
     assert not one_update(np.zeros((8, 2))).weights.any()
-
-
-def test_a_pair_counts_by_the_mean_of_its_workloads():
     one = 0.1 * np.random.default_rng(0).normal(size=(8, 3))
     means = np.repeat(one.mean(axis=1, keepdims=True), 2, axis=1)
     np.testing.assert_allclose(one_update(one).mean, one_update(means).mean)
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_a_very_costly_run_counts_only_with_its_sign(sign: float):
+def test_a_very_costly_run_counts_only_with_its_sign(sign):
     differences = np.zeros((8, 2))
     differences[4, 1] = sign * CONFIG.clip
     moment = one_update(differences).mean.tolist()
@@ -109,7 +100,7 @@ def test_a_very_costly_run_counts_only_with_its_sign(sign: float):
 
 
 @pytest.mark.parametrize(("done", "rate"), [(0.0, 0.1), (0.5, 0.055), (1.0, 0.01), (1.5, 0.01)])
-def test_the_learning_rate_falls_in_line_with_what_is_done(done: float, rate: float):
+def test_the_learning_rate_falls_in_line_with_what_is_done(done, rate):
     costs = by_first_weight()
     assert one_update(costs, done=done).weights[0] == pytest.approx(-rate)
 

@@ -1,7 +1,5 @@
 """The shipped agents: what they save on the tracks of their training, and that `agent:default` is STS-X elsewhere."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_agents import load_policy
@@ -14,7 +12,6 @@ SEEDS = tuple(range(20_008, 20_018))
 
 
 def ratio(name: str, scenario: str) -> float:
-    """Return the cost of an agent over that of STS-X on ten workloads."""
     loaded = load_scenario(scenario)
     instances = [make_instance(loaded, seed) for seed in SEEDS]
     costs = [[simulate(one, policy).total_eur for one in instances] for policy in (load_policy(name), StsX())]
@@ -22,21 +19,18 @@ def ratio(name: str, scenario: str) -> float:
 
 
 @pytest.mark.parametrize("scenario", ["drawn-10-16", "drawn-10-23"])
-def test_far_from_its_training_the_default_agent_is_sts_x(scenario: str):
+def test_far_from_its_training_the_default_agent_is_sts_x(scenario):
     instance = make_instance(load_scenario(scenario), 1)
     assert simulate(instance, load_policy("agent:default")).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 
-def test_the_default_agent_saves_where_it_was_trained():
+def test_the_default_agent_saves_where_it_was_trained_and_there_are_ten_of_single_tracks():
     assert ratio("agent:default", "track:surge") < 0.97
-
-
-def test_there_are_ten_agents_of_single_tracks():
     assert len(track_agents()) == 10
 
 
 @pytest.mark.parametrize("name", track_agents())
-def test_an_agent_of_a_track_saves_on_it(name: str):
+def test_an_agent_of_a_track_saves_on_it(name):
     track = name.partition("-")[0]
     assert load_track(track).name == track
     if track == "drawn":  # one of its ten clusters, where it saves

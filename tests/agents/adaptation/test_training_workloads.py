@@ -1,7 +1,5 @@
 """The workloads of evolution strategies: their order, and drawn scenarios."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_agents.training.algorithm_config import EsConfig
@@ -23,21 +21,15 @@ SCENARIOS = ("tiny", "default", "high", "low", "burst")
 CONFIG = TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS)
 
 
-def test_every_scenario_comes_once_before_one_comes_again():
+def test_every_scenario_comes_once_before_one_comes_again_with_seeds_of_training_however_they_are_asked_for():
     chosen = [place.scenario for place in places(CONFIG, 0.0, 0, 40)]
     turns = [chosen[k : k + len(SCENARIOS)] for k in range(0, 40, len(SCENARIOS))]
     assert all(sorted(turn) == list(range(len(SCENARIOS))) for turn in turns)
     assert len({tuple(turn) for turn in turns}) > 1
-
-
-def test_workloads_are_the_same_however_they_are_asked_for():
-    """So a run that is resumed goes on with the same workloads."""
+    # So a run that is resumed goes on with the same workloads.
     whole = places(CONFIG, 0.5, 0, 30)
     assert places(CONFIG, 0.5, 0, 7) + places(CONFIG, 0.5, 7, 23) == whole
     assert places(TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, seed=1), 0.5, 0, 30) != whole
-
-
-def test_seeds_are_those_that_all_tracks_leave_to_training():
     seeds = {place.seed for place in places(CONFIG, 0.5, 0, 300)}
     assert len(seeds) > 290
     assert set(range(*TRAINING_SEEDS)) >= seeds
@@ -46,12 +38,12 @@ def test_seeds_are_those_that_all_tracks_leave_to_training():
 
 
 @pytest.mark.parametrize(("part", "fewest", "most"), [(0.0, 0, 0), (0.3, 60, 120), (1.0, 300, 300)])
-def test_a_part_of_them_are_randomised(part: float, fewest: int, most: int):
+def test_a_part_of_them_are_randomised(part, fewest, most):
     randomised = sum(place.scenario == RANDOMISED for place in places(CONFIG, part, 0, 300))
     assert fewest <= randomised <= most
 
 
-def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
+def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs_or_all_for_validation():
     config = TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, scenario_settings={"prices.pue": 1.5})
     scenario = load_scenario("tiny").replace({"prices.pue": 1.5})
     assert instance_at(config, TrainingPlace(0, 100_007), 10_000) == make_instance(scenario, 100_007)
@@ -59,6 +51,11 @@ def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
     assert few == make_instance(scenario.replace({"jobs.count": 4}), 100_007)
     assert instance_at(config, TrainingPlace(RANDOMISED, 100_007), 5) == make_instance(
         draw_scenario(100_007, 0, 5), 100_007
+    )
+    config = TrainingConfig(agent=EsConfig(most_jobs=2), scenarios=("tiny",))
+    assert validation_instance(config, TrainingPlace(0, 500)) == make_instance(load_scenario("tiny"), 500)
+    assert validation_instance(config, TrainingPlace(RANDOMISED, 20_000)) == make_instance(
+        draw_scenario(20_000, 0, MOST_RANDOMISED), 20_000
     )
 
 
@@ -69,11 +66,3 @@ def test_an_agent_is_chosen_by_randomised_workloads_where_it_learns_on_some():
     assert randomised[: len(listed)] == listed
     assert {place.scenario for place in randomised[len(listed) :]} == {RANDOMISED}
     assert not {place.seed for place in randomised} & set(range(*TRAINING_SEEDS))
-
-
-def test_a_validation_workload_has_all_its_jobs():
-    config = TrainingConfig(agent=EsConfig(most_jobs=2), scenarios=("tiny",))
-    assert validation_instance(config, TrainingPlace(0, 500)) == make_instance(load_scenario("tiny"), 500)
-    assert validation_instance(config, TrainingPlace(RANDOMISED, 20_000)) == make_instance(
-        draw_scenario(20_000, 0, MOST_RANDOMISED), 20_000
-    )

@@ -1,10 +1,7 @@
 """Networks that set controls with the same weights for every GPU type, and that fade far from their training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +28,6 @@ NAMES = ("A100", "T4")
 
 
 def network(seed: int, known: int = 0, hidden: int = 0) -> TypeSetActor:
-    """Make an actor with random weights."""
     rng = np.random.default_rng(seed)
 
     def head(inputs: int, outputs: int) -> MlpActor:
@@ -56,7 +52,7 @@ def test_it_sets_the_controls_of_any_number_of_gpu_types(types):
     assert np.abs(said).max() <= 1.0
 
 
-def test_the_prices_of_gpu_types_change_places_with_them():
+def test_the_prices_of_gpu_types_change_places_with_them_and_only_the_names_of_its_training_count():
     actor, seen = network(1), observation(3)
     swapped = seen.copy()
     swapped[WHOLE:] = seen[WHOLE:].reshape(3, TYPES)[[2, 0, 1]].ravel()
@@ -64,6 +60,9 @@ def test_the_prices_of_gpu_types_change_places_with_them():
     moved = actor.for_types(["T4", "A100", "other"]).act(swapped)
     np.testing.assert_allclose(moved[:6].reshape(2, 3), said[:6].reshape(2, 3)[:, [2, 0, 1]], atol=1e-6)
     np.testing.assert_allclose(moved[6:], said[6:], atol=1e-6)
+    actor, seen = network(2), observation(2)
+    assert (actor.for_types(["A100", "x"]).act(seen) != actor.for_types(["x", "x"]).act(seen)).any()
+    assert actor.for_types(["y", "z"]).act(seen).tolist() == actor.for_types(["x", "x"]).act(seen).tolist()
 
 
 def test_the_context_has_what_belongs_to_no_type_then_mean_and_largest_of_the_types():
@@ -75,12 +74,6 @@ def test_the_context_has_what_belongs_to_no_type_then_mean_and_largest_of_the_ty
     )
     assert types[0, :, :TYPES].tolist() == rows.tolist()
     assert types[0, :, -2:].tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
-
-
-def test_only_the_names_of_its_training_count():
-    actor, seen = network(2), observation(2)
-    assert (actor.for_types(["A100", "x"]).act(seen) != actor.for_types(["x", "x"]).act(seen)).any()
-    assert actor.for_types(["y", "z"]).act(seen).tolist() == actor.for_types(["x", "x"]).act(seen).tolist()
 
 
 def test_controls_fade_from_the_radius_to_twice_the_radius():
@@ -170,7 +163,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_quick")
-def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_path: Path):
+def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_path):
     description = make_training(SMALL, tmp_path / "run").run()
     assert (description.network.kind, description.network.contexts) == ("control-set", 8)
     loaded, weights = load_agent(tmp_path / "run" / "agent")
@@ -183,7 +176,7 @@ def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_pa
 
 
 @pytest.mark.usefixtures("_quick")
-def test_evolution_changes_weights_and_not_the_known_contexts(tmp_path: Path):
+def test_evolution_changes_weights_and_not_the_known_contexts(tmp_path):
     training = make_training(replace(SMALL, agent=replace(SMALL.agent, randomised=0.0)), tmp_path / "run")
     network = EvolvedNetwork(training._network.spec, SMALL.network)
     free = network.arrays(network.changes(""))
@@ -193,7 +186,7 @@ def test_evolution_changes_weights_and_not_the_known_contexts(tmp_path: Path):
     assert simulate(instance, network.policy(network.first(0))).total_eur == simulate(instance, StsX()).total_eur
 
 
-def test_contexts_are_those_of_an_imitation(tmp_path: Path):
+def test_contexts_are_those_of_an_imitation(tmp_path):
     with refused("network.contexts", 8, "0, where there is no agent.begin"):
         make_training(replace(SMALL, agent=EsConfig()), tmp_path / "run")
     with refused("network.contexts", 8, "0, for controls"):

@@ -1,7 +1,5 @@
 """The adaptation environment: STS-X at 0, rewards and controls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import gymnasium
@@ -68,7 +66,7 @@ def random_actor(env: GpuAdaptationEnv, seed: int = 0) -> MlpActor:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
+def test_an_action_of_0_is_sts_x_to_the_last_bit(name):
     env = small(name)
     rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
     expected = simulate(make_instance(load_scenario(name).replace(SMALL), 5), StsX(), record=False)
@@ -79,7 +77,7 @@ def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
 
 @pytest.mark.parametrize("name", ["default", "sharing", "guaranteed-and-opportunistic"])
 @pytest.mark.parametrize("controls", ["round", "jobs"])
-def test_the_policy_of_an_actor_costs_what_the_episode_cost(name: str, controls: str):
+def test_the_policy_of_an_actor_costs_what_the_episode_cost(name, controls):
     env = small(name, controls=controls, rounds=3)
     actor = random_actor(env)
     _, info = episode(env, actor.act)
@@ -112,9 +110,6 @@ def test_waste_by_hand():
     assert (info["total_energy_eur"], info["total_tardiness_eur"]) == pytest.approx((1.0, 1.0))
     assert sum(rewards) == pytest.approx(0.0, abs=1e-12)
     assert env.reward_scale_eur == pytest.approx(1.0)
-
-
-def test_two_jobs_on_one_gpu_waste_the_tardiness_of_the_second():
     job = hours_job(1.0, {ONE: 1.0}, 2.0)
     env = GpuAdaptationEnv(instance=kilowatt_cluster([job, job], [1], [ONE]), reward="waste")
     rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
@@ -210,6 +205,11 @@ def test_the_controls_are_logarithms_of_factors():
         assert controls.deferrable[c] == pytest.approx(np.exp(-MOST_OF_TYPE * (v == 1)))
     assert controls.priced
     assert not controls_of(np.zeros(control_count(types)), configs, types).priced
+    assert control_names(["V", "W"])[:6] == (
+        "price of V, critical", "price of W, critical", "price of V, deferrable", "price of W, deferrable",
+        "price by log2(GPUs), critical", "price by log2(GPUs), deferrable",
+    )  # fmt: skip
+    assert len(control_names(["V"], "jobs")) == control_count(1, "jobs") == 45
 
 
 def test_a_type_with_a_higher_price_is_used_less():
@@ -228,21 +228,13 @@ def test_a_type_with_a_higher_price_is_used_less():
     assert used[0] > 1.5 * used[1]
 
 
-def test_names_of_the_controls():
-    assert control_names(["V", "W"])[:6] == (
-        "price of V, critical", "price of W, critical", "price of V, deferrable", "price of W, deferrable",
-        "price by log2(GPUs), critical", "price by log2(GPUs), deferrable",
-    )  # fmt: skip
-    assert len(control_names(["V"], "jobs")) == control_count(1, "jobs") == 45
-
-
 @pytest.mark.parametrize(
     ("keywords", "field"),
     [({"rounds": 0}, "rounds"), ({"reward": "x"}, "reward"), ({"controls": "x"}, "controls"),
      ({"workloads": 0}, "workloads"),
      ({"render_mode": "human"}, "render_mode"), ({"scenario": "slak"}, "scenario")],
 )  # fmt: skip
-def test_bad_settings_are_refused(keywords: dict, field: str):
+def test_bad_settings_are_refused(keywords, field):
     with refused(field):
         GpuAdaptationEnv(**keywords)
 
@@ -265,7 +257,10 @@ def test_bad_actions_and_options_are_refused():
             env.reset(options=options)
 
 
-def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
+def test_numbers_beyond_1_are_clipped_and_an_instance_is_no_workload_of_a_seed():
+    env = small()
+    ends = [episode(env, lambda _, size=size: np.full(len(env.controls), size))[1]["total_eur"] for size in (1.0, 7.0)]
+    assert ends[0] == ends[1]
     env = GpuAdaptationEnv(instance=make_instance(load_scenario("default").replace(SMALL), 3))
     observation, info = env.reset()
     assert info["workload"] == -1
@@ -276,14 +271,8 @@ def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
     np.testing.assert_array_equal(env._observe(), observation)
 
 
-def test_numbers_beyond_1_are_clipped():
-    env = small()
-    ends = [episode(env, lambda _, size=size: np.full(len(env.controls), size))[1]["total_eur"] for size in (1.0, 7.0)]
-    assert ends[0] == ends[1]
-
-
 @pytest.mark.parametrize("identifier", ["gpusched_env/GpuAdaptation-v0", "gpusched_env/SlackAdaptation-v0"])
-def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifier: str):
+def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifier):
     env = gymnasium.make(identifier, settings=SMALL)
     check_env(env.unwrapped, skip_render_check=True)
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")

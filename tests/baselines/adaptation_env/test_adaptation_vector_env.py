@@ -1,7 +1,5 @@
 """The vector environment returns the results of its single environments, with any number of threads."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest
@@ -15,7 +13,7 @@ SMALL = {"settings": {"jobs.count": 12}, "rounds": 6}
 
 @pytest.mark.parametrize("mode", list(AutoresetMode)[:2])
 @pytest.mark.parametrize("threads", [1, 3])
-def test_it_steps_as_gymnasiums_own_does(mode: AutoresetMode, threads: int):
+def test_it_steps_as_gymnasiums_own_does(mode, threads):
     own = GpuAdaptationVectorEnv(3, threads=threads, autoreset_mode=mode, **SMALL)
     plain = SyncVectorEnv([lambda: GpuAdaptationEnv(**SMALL)] * 3, autoreset_mode=mode)
     rng = np.random.default_rng(0)

@@ -73,6 +73,9 @@ def test_five_controls_and_their_features_come_behind_those_of_a_round():
     assert control_set(len(env.features), len(env.controls)) == "energy"
     assert control_set(feature_count(types), control_count(types)) == "round"
     assert control_set(feature_count(types), control_count(types, "jobs")) == "jobs"
+    assert len(action_of({"price differences": 0.5}, ["V"])) == control_count(1, "energy")
+    assert len(action_of({"restart": 0.5}, ["V"])) == control_count(1)
+    assert len(action_of({}, ["V"], "energy")) == control_count(1, "energy")
 
 
 def test_the_features_are_those_of_the_environment_with_the_hours_by_six():
@@ -123,9 +126,3 @@ def test_a_policy_of_such_an_actor_sees_and_decides_as_in_the_environment():
     np.testing.assert_array_equal(np.array(actor.seen), np.array(seen[:-1]))
     constants = tuple(zip(control_names(types, "energy"), said.tolist(), strict=True))
     assert simulate(instance, TunedStsX(constants=constants)).total_eur == info["total_eur"]
-
-
-def test_constants_of_energy_make_an_action_of_that_set():
-    assert len(action_of({"price differences": 0.5}, ["V"])) == control_count(1, "energy")
-    assert len(action_of({"restart": 0.5}, ["V"])) == control_count(1)
-    assert len(action_of({}, ["V"], "energy")) == control_count(1, "energy")

@@ -1,9 +1,6 @@
 """The features of adaptation agents: always in [-1, 1], and by hand on a round of two jobs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,6 +10,7 @@ from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env import features as of
 from gpusched_baselines.adaptation_env.features import GPU_TYPES, JOBS, ROUND, observe_round
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
+from gpusched_baselines.sts_x.plan import Adaptation
 from gpusched_env import (
     Cells,
     Configuration,
@@ -25,16 +23,13 @@ from gpusched_env import (
     Tenant,
     simulate,
 )
+from gpusched_env.arrays import Floats
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.run import Board
 from instances import HOUR, random_instance, three_jobs
 from mixed import mixed_instance
 from small_instances import CERTAIN
-
-if TYPE_CHECKING:
-    from gpusched_baselines.sts_x.plan import Adaptation
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True)
@@ -96,7 +91,7 @@ INSTANCES = {
 
 
 @pytest.mark.parametrize("name", INSTANCES)
-def test_every_feature_is_a_number_from_minus_1_to_1(name: str):
+def test_every_feature_is_a_number_from_minus_1_to_1(name):
     seen = rounds_of(INSTANCES[name]())
     assert seen
     for one in seen:

@@ -1,7 +1,5 @@
 """The state of adaptation environments: they continue from it exactly, single ones and vectors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -39,7 +37,7 @@ def play(env: Any, steps: int, seed: int) -> list[Any]:
 
 
 @pytest.mark.parametrize("before", [0, 3])
-def test_an_environment_goes_on_from_its_state_into_the_next_episodes(before: int):
+def test_an_environment_goes_on_from_its_state_into_the_next_episodes(before):
     one, other = single(), single()
     one.reset(seed=7)
     play(one, before, 0)
@@ -54,7 +52,7 @@ def test_an_environment_goes_on_from_its_state_into_the_next_episodes(before: in
 
 @pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
 @pytest.mark.parametrize("limit", [None, 4])
-def test_a_vector_environment_does_too(mode: AutoresetMode, limit: int | None):
+def test_a_vector_environment_does_too(mode, limit):
     scenarios = ["tiny", load_scenario("tiny").replace({"jobs.count": 4})]
     one, other = (vector(mode, scenarios, max_episode_steps=limit) for _ in range(2))
     one.reset(seed=3)

@@ -1,7 +1,5 @@
 """The policies by price in the simulator: four hours by hand, properties on random instances, and what they know."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

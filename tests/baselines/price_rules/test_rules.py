@@ -1,7 +1,5 @@
 """The rules that choose hours by a price, on four hours that can be checked by hand, and on random ones."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

@@ -17,9 +17,15 @@ def table(*rows: list[float]):
     return cost, asked
 
 
-def test_a_way_that_is_cheaper_on_every_draw_wins():
+def test_a_way_that_is_cheaper_on_every_draw_wins_a_quarter_goes_on_and_one_alone_wins_unseen():
     cost, _ = table([5.0] * 6, [9.0] * 6, [4.0] * 6)
     assert best_arm(cost, 3, (1, 1, 4), 2.0) == 2
+    cost, asked = table(*([float(way)] * 5 for way in range(9)))
+    assert best_arm(cost, 9, (1, 1, 2), 1.0) == 0
+    assert sorted(way for way, draw in asked if draw == 1) == [0, 1, 2]
+    cost, asked = table([1.0])
+    assert best_arm(cost, 1, (1, 1, 2), 1.0) == 0
+    assert not asked
 
 
 def test_a_way_that_was_cheaper_only_when_it_was_picked_does_not_win():
@@ -33,18 +39,6 @@ def test_the_first_way_stays_if_the_difference_may_be_chance():
     assert best_arm(cost, 2, (1, 0, 4), 2.0) == 0
     cost, _ = table([5.0] * 6, [1.0, 0.0, 8.0, 0.0, 8.0])
     assert best_arm(cost, 2, (1, 0, 4), 0.1) == 1
-
-
-def test_only_a_quarter_goes_on_to_the_second_heat():
-    cost, asked = table(*([float(way)] * 5 for way in range(9)))
-    assert best_arm(cost, 9, (1, 1, 2), 1.0) == 0
-    assert sorted(way for way, draw in asked if draw == 1) == [0, 1, 2]
-
-
-def test_one_way_alone_wins_unseen():
-    cost, asked = table([1.0])
-    assert best_arm(cost, 1, (1, 1, 2), 1.0) == 0
-    assert not asked
 
 
 def test_chance_alone_seldom_wins():

@@ -10,14 +10,7 @@ from gpusched_baselines import StsX
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.rollout_policy.samples import Order, deviations, plan_of, same_plan
-from gpusched_baselines.rollout_policy.simulation import (
-    BASES,
-    CONFIG,
-    TIMER,
-    SimulationCopy,
-    new_copy,
-    simulate_copy,
-)
+from gpusched_baselines.rollout_policy.simulation import BASES, CONFIG, TIMER, SimulationCopy, new_copy, simulate_copy
 from gpusched_env import Instance, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -30,14 +23,13 @@ QUICK = RolloutPolicy(QUICK_LOOK)
 
 
 def begun(instance: Instance) -> tuple[State, SimulationCopy]:
-    """Open the first round, and make its simulation copy."""
     state = begin_run(instance)
     return state, new_copy(state.board, 0)
 
 
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name: str, seed: int):
+def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name, seed):
     """All jobs are submitted at the beginning. STS-X's memory of the first round may change its later ones."""
     instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
     state, copy = begun(instance)
@@ -86,12 +78,11 @@ def test_simulations_leave_the_run_as_it_is():
 
 
 def until(result: Result, time_s: float) -> list[list[float]]:
-    """List what began before a time."""
     return result.log[result.log[:, at.LOG_START] < time_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG]].tolist()
 
 
 @pytest.mark.parametrize("seed", [1, 5])
-def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
+def test_decisions_do_not_depend_on_what_jobs_will_need(seed):
     instance = random_instance(seed, jobs=8)
     jobs = instance.jobs
     other = replace(instance, jobs=replace(jobs, epochs_needed=jobs.max_epochs))
@@ -103,7 +94,7 @@ def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
+def test_runs_pass_the_audit_and_are_the_same_again(seed, tmp_path):
     instance = random_instance(seed, jobs=10, kinds=True, interference=True, restart_s=10.0)
     result = simulate(instance, QUICK)
     assert audited(result, tmp_path / "run") == []

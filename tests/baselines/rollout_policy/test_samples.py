@@ -28,7 +28,7 @@ def kilowatt(jobs: list[Job]) -> Instance:
 @pytest.mark.parametrize(
     ("done", "shares"), [(0.0, (0.5, 0.25, 0.25)), (50.0, (0.0, 0.5, 0.5)), (80.0, (0.0, 0.0, 1.0))]
 )
-def test_epochs_needed_follow_the_distribution_given_those_done(done: float, shares: tuple[float, ...]):
+def test_epochs_needed_follow_the_distribution_given_those_done(done, shares):
     board = begun().board
     board.jobs[0, at.EPOCHS] = done
     found = [needed(board, 0, u) for u in (np.arange(400) + 0.5) / 400]

@@ -1,24 +1,12 @@
 """The policies for shared GPUs, rule by rule, on clusters of one to four GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from gpusched_baselines import AntMan, Fill, Pack, make_policy
-from gpusched_env import (
-    Configuration,
-    GpuType,
-    Instance,
-    Interference,
-    Job,
-    Node,
-    Policy,
-    UtilisationModel,
-    simulate,
-)
+from gpusched_env import Configuration, GpuType, Instance, Interference, Job, Node, Policy, UtilisationModel, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import CERTAIN, by_utilisation, random_instance
@@ -74,16 +62,15 @@ def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple
     ]
 
 
-def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_an_opportunistic_one_on_the_least_busy_one():
+def test_antman_puts_guaranteed_jobs_on_idle_gpus_even_late_ones_and_an_opportunistic_one_on_the_least_busy_one():
     instance = cluster([job(0.6), job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.6!", 0, 1), ("Vx0.4", 0, 1)]
-
-
-def test_antman_gives_a_guaranteed_share_to_a_job_that_could_have_the_whole_gpu_even_if_it_is_late():
     instance = cluster(
         [job(0.5, due_s=1.0, configurations=(GUARANTEED, OPPORTUNISTIC, ONE))], (1,), (GUARANTEED, OPPORTUNISTIC, ONE)
     )
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0)]
+    instance = cluster([job(0.3), job(0.3, configurations=(OPPORTUNISTIC,))], (1,))
+    assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
 def test_antman_gives_an_opportunistic_job_an_idle_gpu_first_and_none_that_is_too_busy():
@@ -102,24 +89,16 @@ def test_antman_puts_a_guaranteed_job_where_there_is_only_an_opportunistic_one_w
     assert result.completion_s == pytest.approx([1130.0 + 900.0 - 0.85 * 1030.0, 1130.0])
 
 
-def test_antmans_opportunistic_jobs_leave_a_guaranteed_share_free():
+def test_antmans_opportunistic_jobs_leave_a_guaranteed_share_free_but_none_with_which_they_never_fit():
     opportunistic = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
     instance = cluster([*opportunistic, job(0.1, at_s=10.0)], (1,))
     assert held(instance, AntMan()) == [("Vx0.4", 0, 0), None]
     assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
-
-
-def test_antmans_opportunistic_jobs_leave_no_share_free_with_which_they_never_fit():
     opportunistic = [job(0.1, opportunistic=True, configurations=(GUARANTEED, HALF)) for _ in range(3)]
     host = job(0.1, at_s=10.0, configurations=(GUARANTEED, HALF))
     instance = cluster([*opportunistic, host], (1,), (GUARANTEED, HALF, ONE))
     assert held(instance, AntMan()) == [("Vx0.5", 0, 0), ("Vx0.5", 0, 0), None]
     assert held(instance, AntMan(), until_s=1000.0)[2:] == [None, ("Vx0.6!", 0, 0)]
-
-
-def test_antman_runs_a_guaranteed_job_that_may_use_only_opportunistic_shares_on_one():
-    instance = cluster([job(0.3), job(0.3, configurations=(OPPORTUNISTIC,))], (1,))
-    assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
 def test_antman_keeps_the_emptiest_node_for_a_gang_and_opportunistic_jobs_and_places_others_elsewhere():
@@ -175,9 +154,16 @@ def test_guaranteed_jobs_run_at_their_speed_with_any_opportunistic_jobs():
                 assert own["end_s"].max() - own["start_s"].min() == pytest.approx(alone_s)
 
 
-def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_idle_time():
+def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_idle_time_where_an_epoch_takes_least():
     jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001)]
     assert held(cluster(jobs, (2,)), Fill()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
+    jobs = [job(0.5, weight=0.002, epochs=100.0), job(0.5, weight=0.001)]
+    assert held(cluster(jobs, (1,)), Fill(), until_s=50.0)[1] == ("Vx0.6!", 0, 0)
+    jobs = [job(0.97, weight=0.002), job(0.5, weight=0.001)]
+    assert held(cluster(jobs, (1,)), Fill()) == [("Vx0.6!", 0, 0), None]
+    jobs = [job(0.6, weight=0.002), job(0.3, weight=0.002), job(0.9, weight=0.001), job(0.2, weight=0.0005)]
+    found = held(cluster(jobs, (2,)), Fill())
+    assert found[2] == ("Vx0.4", 0, 1)
 
 
 def test_fill_uses_an_idle_gpu_for_a_job_that_would_be_late_on_an_opportunistic_share():
@@ -194,22 +180,6 @@ def test_fill_puts_a_higher_class_first_and_the_former_guaranteed_job_stays_as_a
     assert held(instance, Fill(), until_s=100.0) == [("Vx0.4", 0, 0), ("Vx0.6!", 0, 0)]
     # The opportunistic job has all it needs, 0.85 (1 - 0.4) / 0.5 > 1, ends at 1,000 s; the other then has 900 / 1.03.
     assert simulate(instance, Fill()).completion_s == pytest.approx([1000.0, 1000.0 + 1000.0 - 900.0 / 1.03])
-
-
-def test_fill_makes_the_opportunistic_job_guaranteed_when_the_guaranteed_one_leaves():
-    jobs = [job(0.5, weight=0.002, epochs=100.0), job(0.5, weight=0.001)]
-    assert held(cluster(jobs, (1,)), Fill(), until_s=50.0)[1] == ("Vx0.6!", 0, 0)
-
-
-def test_fill_leaves_a_gpu_alone_that_is_busy_enough():
-    jobs = [job(0.97, weight=0.002), job(0.5, weight=0.001)]
-    assert held(cluster(jobs, (1,)), Fill()) == [("Vx0.6!", 0, 0), None]
-
-
-def test_fill_goes_where_an_epoch_takes_least():
-    jobs = [job(0.6, weight=0.002), job(0.3, weight=0.002), job(0.9, weight=0.001), job(0.2, weight=0.0005)]
-    found = held(cluster(jobs, (2,)), Fill())
-    assert found[2] == ("Vx0.4", 0, 1)
 
 
 def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
@@ -271,7 +241,7 @@ def test_pack_takes_the_shortest_job_first():
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack"])
-def test_no_job_waits_for_ever_whichever_shares_it_may_use(name: str):
+def test_no_job_waits_for_ever_whichever_shares_it_may_use(name):
     """Shares that may not fit together, in one priority or several, on 30 clusters of one or two GPUs."""
     for seed in range(30):
         rng = np.random.default_rng(seed)

@@ -1,7 +1,5 @@
 """Policies that share GPUs, within quotas: a job that only its quota stops takes nothing from others."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,7 +33,7 @@ def made(nodes: list[Node], jobs: list[Job], quotas: tuple[int, int], **more: ob
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack", "fifo", "time-slice"])
-def test_a_job_that_only_its_quota_holds_back_keeps_no_node_from_others(name: str):
+def test_a_job_that_only_its_quota_holds_back_keeps_no_node_from_others(name):
     """Two nodes of 8 and a quota of 8 each: while the first tenant's second job waits, the other tenant's runs."""
     whole = {Configuration("V", 8): 10_000.0}
     jobs = [job(0, 0.0, whole), job(0, 1.0, whole), job(1, 2.0, whole)]
@@ -44,7 +42,7 @@ def test_a_job_that_only_its_quota_holds_back_keeps_no_node_from_others(name: st
 
 
 @pytest.mark.parametrize("name", ["antman", "fill"])
-def test_no_opportunistic_job_is_stopped_for_a_place_beyond_the_quota_of_a_tenant(name: str):
+def test_no_opportunistic_job_is_stopped_for_a_place_beyond_the_quota_of_a_tenant(name):
     """Two jobs fill the first tenant's one GPU: the opportunistic one stays there when the other GPU becomes idle."""
     shares = {GUARANTEED: 10_000.0, OPPORTUNISTIC: 10_000.0}
     jobs = [

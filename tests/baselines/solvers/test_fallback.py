@@ -10,10 +10,18 @@ import pytest
 
 from gpusched_baselines import Plan, SingleJobProblem
 from gpusched_baselines.planning.single_job import solve_exactly
-from gpusched_baselines.solvers import FallbackSolver, SolverFailedError, SolverFallbackWarning, SolverMissingError
+from gpusched_baselines.solvers import (
+    FallbackSolver,
+    HighsSolver,
+    SolverFailedError,
+    SolverFallbackWarning,
+    SolverMissingError,
+    solve_highs,
+)
+from gpusched_baselines.solvers.bin_program import repaired
 from gpusched_env import InputError
 from refusals import refused
-from single_job import two_speeds
+from single_job import random_single_job, two_speeds
 
 TIGHT = two_speeds(3.5 * 3600.0).problem
 EXACT = solve_exactly(TIGHT)
@@ -94,29 +102,24 @@ def test_a_missing_solver_is_asked_for_once():
 
 
 @pytest.mark.parametrize(("name", "module"), [("ipopt", "cyipopt"), ("highs", "highspy")])
-def test_a_package_that_is_not_there_makes_the_exact_solver_answer(
-    monkeypatch: pytest.MonkeyPatch, name: str, module: str
-):
+def test_a_package_that_is_not_there_makes_the_exact_solver_answer(monkeypatch, name, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.warns(SolverFallbackWarning, match=f"needs the package {module}"):
         assert FallbackSolver(name)(TIGHT) == EXACT
 
 
-def test_an_unknown_solver_is_named():
+def test_an_unknown_solver_is_named_and_errors_survive_the_way_from_another_process():
     with refused("solver", "simplex", "one of exact, highs, ipopt"):
         FallbackSolver("simplex")
-
-
-@pytest.mark.parametrize("name", ["exact", "highs", "ipopt", "nlp", "nlp-10"])
-def test_it_can_be_sent_to_another_process(name: str):
-    copy = pickle.loads(pickle.dumps(FallbackSolver(name)))  # noqa: S301 - our own bytes
-    assert (copy.name, copy.solves) == (name, 0)
-
-
-def test_errors_survive_the_way_from_another_process():
     missing = SolverMissingError("Ipopt", "cyipopt", "ipopt", ("gcc",), "no library")
     for error in (missing, SolverFailedError("HiGHS", "time limit")):
         assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize("name", ["exact", "highs", "ipopt", "nlp", "nlp-10"])
+def test_it_can_be_sent_to_another_process(name):
+    copy = pickle.loads(pickle.dumps(FallbackSolver(name)))  # noqa: S301 - our own bytes
+    assert (copy.name, copy.solves) == (name, 0)
 
 
 def test_the_time_in_the_solver_is_counted_also_where_it_fails(monkeypatch):
@@ -133,3 +136,52 @@ def test_the_time_in_the_solver_is_counted_also_where_it_fails(monkeypatch):
     with pytest.warns(SolverFallbackWarning):
         fallback(replace(TIGHT))
     assert fallback.solver_s == 40.0
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.usefixtures("_needs_highs")
+def test_it_equals_the_exact_solver_on_three_hundred_problems():
+    solver, statuses = HighsSolver(), {"slack": 0, "tight": 0, "late": 0}
+    for seed in range(300):
+        job = random_single_job(seed)
+        plan, exact = solver(job.problem), job.exactly()
+        statuses[plan.status] += 1
+        assert plan.status == exact.status, seed
+        assert plan.expected_cost_eur == pytest.approx(exact.expected_cost_eur, rel=1e-7), seed
+        assert plan.status == "late" or plan.worst_case_s <= job.time_left + 1e-6
+        assert plan.segments[0].start_epoch == job.done
+        assert plan.segments[-1].end_epoch == job.largest
+    assert min(statuses.values()) > 15, statuses
+
+
+@pytest.mark.usefixtures("_needs_highs")
+def test_a_solver_that_is_used_again_gives_what_a_fresh_one_gives():
+    solver = HighsSolver()
+    for seed in range(40):
+        job = random_single_job(seed)
+        again, fresh = solver(job.problem), solve_highs(*job.arguments)
+        assert again.expected_cost_eur == pytest.approx(fresh.expected_cost_eur, rel=1e-9)
+
+
+@pytest.mark.parametrize("package", ["highspy", "pyomo.environ"])
+@pytest.mark.parametrize("hours", [3.5, 9.0])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, package, hours):
+    for name in ("highspy", "pyomo.environ", "pyomo.contrib.solver.solvers.highs"):
+        if name == package or package.startswith("pyomo"):
+            monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SolverMissingError, match=r"HiGHS needs .* pip install \"gpusched-env\[solvers\]\""):
+        solve_highs(*two_speeds(hours * HOUR).arguments)
+
+
+def test_results_are_repaired_to_plans_in_time():
+    assert repaired(two_speeds(3.5 * HOUR).problem, [2.0]).tolist() == [0.0, 2.0, 4.0]
+    # At most 2.5 epochs can be slow.
+    assert repaired(two_speeds(3.5 * HOUR).problem, [3.7]) == pytest.approx([0.0, 2.5, 4.0])
+    assert repaired(two_speeds(3.5 * HOUR).problem, [99.0]) == pytest.approx([0.0, 2.5, 4.0])
+    job = two_speeds(3.9 * HOUR)
+    three = SingleJobProblem([3600.0, 3000.0, 2400.0], [1.0, 1.1, 1.3], job.distribution, 4.0, 3.9 * HOUR, 0.0)
+    assert repaired(three, [2.0, -1.0]).tolist() == [0.0, 0.0, 2.0, 4.0]
+    only = two_speeds(4.0 * 2400.0).problem
+    assert repaired(only, [3.0]) == pytest.approx([0.0, 0.0, 4.0])

@@ -89,7 +89,7 @@ def test_an_iterate_out_of_order_is_read_as_it_is_followed():
     assert as_read(np.array([-1.0, -0.5, 7.0, 2.0]), problem).tolist() == [0.0, 0.0, 4.0, 4.0]
 
 
-def test_an_iterate_that_misses_the_due_date_is_used_as_it_is_with_its_own_objective(monkeypatch: pytest.MonkeyPatch):
+def test_an_iterate_that_misses_the_due_date_is_used_as_it_is_with_its_own_objective(monkeypatch):
     """Three epochs of 1 h and one of 40 min: 10 min late. The point ends at 3.9, and its cost is that until there."""
     stopping_at(monkeypatch, 0.0, 3.0, 3.9)
     plan = FallbackSolver("ipopt")(TIGHT)
@@ -99,7 +99,7 @@ def test_an_iterate_that_misses_the_due_date_is_used_as_it_is_with_its_own_objec
     assert plan.expected_cost_eur == pytest.approx(2.0 - ramp + 0.5 * 1.0 + 0.5 * 0.9 * 19 / 15)
 
 
-def test_an_answer_that_is_not_finite_is_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_an_answer_that_is_not_finite_is_an_error(monkeypatch):
     stopping_at(monkeypatch, 0.0, np.nan, 4.0)
     with pytest.raises(SolverFailedError, match="not finite"):
         solve_ipopt(*two_speeds(3.5 * HOUR).arguments)
@@ -134,20 +134,20 @@ def test_every_answer_is_a_plan_from_the_present_epoch_to_the_last():
 
 @pytest.mark.usefixtures("_needs_ipopt")
 @pytest.mark.parametrize(("hours", "status", "config"), [(4.0, "slack", 0), (2.6, "late", 1)])
-def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str, config: int):
+def test_slack_takes_the_cheapest_and_late_the_fastest(hours, status, config):
     plan = solve_ipopt(*two_speeds(hours * HOUR).arguments)
     assert (plan.status, [s.configuration for s in plan.segments]) == (status, [config])
 
 
 @pytest.mark.parametrize("hours", [3.5, 9.0])
-def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, hours: float):
+def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch, hours):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     with pytest.raises(SolverMissingError, match="apt-get install coinor-libipopt-dev"):
         solve_ipopt(*two_speeds(hours * HOUR).arguments)
 
 
 @pytest.mark.parametrize("solver", ["ipopt", "nlp", "nlp-10"])
-def test_with_ipopt_every_round_is_decided(solver: str):
+def test_with_ipopt_every_round_is_decided(solver):
     pytest.importorskip("cyipopt", reason="cyipopt is not installed: pip install 'gpusched-env[ipopt]'")
     policy = Sts(solver=solver)
     for seed in range(3):

@@ -55,7 +55,7 @@ def test_converged_it_finds_the_optimum_of_the_smoothed_problem():
 
 @pytest.mark.usefixtures("_needs_ipopt")
 @pytest.mark.parametrize("iterations", [1, 3, 10, None])
-def test_every_plan_is_a_plan_and_none_costs_less_than_the_exact_one(iterations: int | None):
+def test_every_plan_is_a_plan_and_none_costs_less_than_the_exact_one(iterations):
     for seed in range(150):
         job = random_single_job(seed)
         plan, exact = solve_nlp(*job.arguments, iterations=iterations), job.exactly()
@@ -91,20 +91,20 @@ def test_a_worked_example():
 
 @pytest.mark.usefixtures("_needs_ipopt")
 @pytest.mark.parametrize(("hours", "status", "config"), [(4.0, "slack", 0), (2.6, "late", 1)])
-def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str, config: int):
+def test_slack_takes_the_cheapest_and_late_the_fastest(hours, status, config):
     plan = solve_nlp(*two_speeds(hours * HOUR).arguments)
     assert (plan.status, [s.configuration for s in plan.segments]) == (status, [config])
 
 
 @pytest.mark.usefixtures("_needs_ipopt")
-def test_a_solver_that_gives_up_is_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_a_solver_that_gives_up_is_an_error(monkeypatch):
     monkeypatch.setattr("gpusched_baselines.solvers.ipopt.MOST_ITERATIONS", 1)
     with pytest.raises(SolverFailedError, match="Ipopt failed"):
         solve_nlp(*tight_single_jobs(1)[0].arguments, iterations=None)
 
 
 @pytest.mark.parametrize("hours", [3.5, 9.0])
-def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, hours: float):
+def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch, hours):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     with pytest.raises(SolverMissingError) as caught:
         solve_nlp(*two_speeds(hours * HOUR).arguments)
@@ -112,7 +112,7 @@ def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypa
     assert "apt-get install coinor-libipopt-dev pkg-config liblapack-dev libblas-dev" in str(caught.value)
 
 
-def test_a_cyipopt_that_finds_no_ipopt_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch):
+def test_a_cyipopt_that_finds_no_ipopt_is_an_error_that_names_it(monkeypatch):
     def broken(_: str) -> None:
         raise ImportError("libipopt.so.1: cannot open shared object file")
 
@@ -122,6 +122,6 @@ def test_a_cyipopt_that_finds_no_ipopt_is_an_error_that_names_it(monkeypatch: py
 
 
 @pytest.mark.parametrize("iterations", [0, -1, 2.5])
-def test_a_number_of_iterations_that_is_none_is_named(iterations: float):
+def test_a_number_of_iterations_that_is_none_is_named(iterations):
     with refused("iterations", iterations):
         solve_nlp(*two_speeds(3.5 * HOUR).arguments, iterations=iterations)

@@ -31,7 +31,7 @@ def test_the_integral_is_the_integral_of_the_value():
 
 
 @pytest.mark.parametrize("width", [0.0, 1.5, np.nan])
-def test_a_width_out_of_range_is_refused(width: float):
+def test_a_width_out_of_range_is_refused(width):
     with refused("width", width):
         SmoothedSurvival.of(np.array([0.0, 1.0]), np.array([1.0]), width)
 
@@ -49,7 +49,6 @@ def points_off_the_knots(program: SmoothedProgram, rng: np.random.Generator) -> 
 
 
 def differences(function, x: np.ndarray, step: float) -> np.ndarray:
-    """Return central differences, one row for each variable."""
     units = np.eye(len(x)) * step
     return np.array([(function(x + unit) - function(x - unit)) / (2 * step) for unit in units])
 

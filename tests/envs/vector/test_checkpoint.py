@@ -29,7 +29,7 @@ def test_going_on_from_a_checkpoint_gives_the_same_steps(mode, steps):
     play(env, steps, 0)
     state, observations, masks = env.get_state(), env.observations(), env.action_masks()
     expected = play(env, 120, 1)
-    other = make(autoreset_mode=mode, threads=1)
+    other = make(autoreset_mode=mode)
     other.set_state(state)
     assert_same(other.observations(), observations)
     assert_same(other.action_masks(), masks)

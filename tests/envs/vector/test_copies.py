@@ -21,11 +21,10 @@ def copied(request):
     return COPIES[request.param]
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("steps", [None, 0, 1, 40])
-def test_a_copy_and_its_original_go_on_alike_and_leave_each_other_alone(copied, threads, steps):
+def test_a_copy_and_its_original_go_on_alike_and_leave_each_other_alone(copied, steps):
     """Also one of an environment that has not begun: `steps` is None."""
-    env = GpuClusterVectorEnv(5, [few_jobs(4), few_jobs(6, 4)], threads=threads)
+    env = GpuClusterVectorEnv(5, [few_jobs(4), few_jobs(6, 4)])
     if steps is not None:
         env.reset(seed=3)
         play(env, steps, 0)
@@ -44,10 +43,9 @@ def test_a_copy_and_its_original_go_on_alike_and_leave_each_other_alone(copied, 
     assert_same(play(other, 5, 2), play(third, 5, 2))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("steps", [0, 7])
-def test_views_of_a_copy_show_where_it_is(copied, threads, steps):
-    env = GpuClusterVectorEnv(2, all_kinds(5), threads=threads)
+def test_views_of_a_copy_show_where_it_is(copied, steps):
+    env = GpuClusterVectorEnv(2, all_kinds(5))
     env.reset(seed=1)
     play(env, steps, 0)
     other, views = copied(env), env.views
@@ -61,9 +59,8 @@ def test_views_of_a_copy_show_where_it_is(copied, threads, steps):
     assert not any(np.shares_memory(a.board.jobs, b.board.jobs) for a, b in zip(views, other.views, strict=True))
 
 
-@pytest.mark.parametrize("threads", [1, 2])
-def test_what_is_done_through_a_view_of_a_copy_has_effect_there_alone(copied, threads):
-    env = GpuClusterVectorEnv(2, few_jobs(4), milestones=0, threads=threads)
+def test_what_is_done_through_a_view_of_a_copy_has_effect_there_alone(copied):
+    env = GpuClusterVectorEnv(2, few_jobs(4), milestones=0)
     env.reset(seed=0)
     other = copied(env)
     before, start = env.get_state(), other.views[1].now_s

@@ -8,6 +8,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv
+from gpusched_env.envs.vector import runs
 from refusals import refused
 from vector_twins import Twins, assert_same, few_jobs, random_actions
 
@@ -80,6 +81,25 @@ def test_make_vec_takes_a_number_of_steps_in_the_mode_of_its_own():
 def test_a_limit_out_of_its_range_is_named(name, value):
     with refused(name, value):
         GpuClusterVectorEnv(2, few_jobs(2), **{name: value})
+
+
+@pytest.mark.parametrize("steps", [0, 1])
+def test_an_interrupted_call_leaves_an_environment_that_is_to_be_reset(steps, monkeypatch):
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    one, other = (GpuClusterVectorEnv(3, few_jobs(2)) for _ in range(2))
+    if steps:
+        other.reset(seed=0)
+    with monkeypatch.context() as patched:
+        patched.setattr(runs, "work", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            other.step([0, 0, 0]) if steps else other.reset(seed=0)
+    if steps:
+        with pytest.raises(gymnasium.error.ResetNeeded):
+            other.step([0, 0, 0])
+    assert_same(one.reset(seed=3), other.reset(seed=3))
+    assert_same(one.step([0, 0, 0]), other.step([0, 0, 0]))
 
 
 def test_an_interrupted_step_leaves_episodes_that_begin_to_count_anew():

@@ -31,14 +31,14 @@ SIZES = [
     ("scenarios", "settings_"),
     [
         pytest.param([few_jobs()], {}, id="one"),
-        pytest.param(SIZES, {"threads": 2}, id="sizes"),
+        pytest.param(SIZES, {}, id="sizes"),
         pytest.param([all_kinds(), all_kinds(2, 6)], {"consolidation": True}, id="all kinds"),
         pytest.param([helped()], {}, id="helped"),
         pytest.param([few_jobs(6, **HOST_MEMORY)], {"shared_features": True}, id="host memory"),
         pytest.param([profiled()], {}, id="profiled"),
         pytest.param([priced()], {}, id="prices"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
-        pytest.param([few_jobs(6, 3), few_jobs(2)], {"job_features": 3, "threads": 2}, id="rows"),
+        pytest.param([few_jobs(6, 3), few_jobs(2)], {"job_features": 3}, id="rows"),
         pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="timers"),
     ],
 )

@@ -30,17 +30,11 @@ SMALL = few_jobs()
         ({"reward_scale": 0.0}, ("reward_scale", 0.0)),
         ({"reward": 3}, ("reward", 3)),
         ({"autoreset_mode": "Sometimes"}, ("autoreset_mode", "Sometimes", "NextStep, SameStep, Disabled")),
-        ({"threads": 0}, ("threads", 0)),
     ],
 )
 def test_a_wrong_parameter_is_named(arguments, error):
     with refused(*error):
         GpuClusterVectorEnv(**({"num_envs": 2, "scenario": SMALL} | arguments))
-
-
-def test_an_environment_whose_arguments_were_refused_can_be_closed():
-    """Before its version 1.4 gymnasium closes every vector environment that goes, one that was never made too."""
-    GpuClusterVectorEnv.__new__(GpuClusterVectorEnv).close()
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """Agents on the command line, with one that was never trained."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 

@@ -1,9 +1,14 @@
 """Bad input: exit code 2, one line on stderr that says what is allowed, no traceback, nothing written."""
 
+import numpy as np
 import pytest
 
-from commands import assert_one_error, gpusched
+from commands import assert_one_error, gpusched, succeeds
+from gpusched_env.errors import InputError
+from gpusched_env.workload import load_scenario, make_instance
+from gpusched_experiments.cli.limits import _numbers, at_limit
 from gpusched_experiments.cli.simulate import _draft
+from gpusched_experiments.report import evaluation
 from refusals import refused
 
 COMPARE = ("compare", "-s", "tiny", "-p", "edf", "--seeds", "0", "-w", "1", "--out", "out")
@@ -125,20 +130,14 @@ def test_a_wrong_trace_is_refused(folder, text, words):
     one_line(folder, words, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
 
 
-def test_a_scenario_file_cannot_let_a_models_code_run(folder):
+def test_what_a_scenario_file_or_an_option_may_not_ask_for_is_refused(folder):
     (folder / "sent.toml").write_text("[compare]\npolicies = ['edf', 'sb3:model.zip']\n")
     (folder / "model.zip").write_text("whatever")
     one_line(
         folder, ("compare.policies[1]", "sb3:model.zip", "--policies"), "compare", "-s", "sent.toml", "--out", "out"
     )
-
-
-def test_a_policy_of_a_scenario_file_that_does_not_exist_is_refused(folder):
     (folder / "bad.toml").write_text("[compare]\npolicies = ['edf', 'slurm']\n")
     one_line(folder, ("compare.policies[1]", "slurm", "random-greedy"), "compare", "-s", "bad.toml", "--out", "out")
-
-
-def test_an_application_that_fits_no_gpu_is_refused(folder):
     one_line(
         folder,
         ["memory"],
@@ -148,13 +147,7 @@ def test_an_application_that_fits_no_gpu_is_refused(folder):
         "--set",
         'cluster.gpu_types=["V100"]',
     )
-
-
-def test_an_unknown_scenario_cannot_be_shown(folder):
     one_line(folder, ["nowhere"], "scenarios", "--show", "nowhere")
-
-
-def test_a_folder_that_is_no_run_cannot_be_audited(folder):
     one_line(folder, ["missing"], "audit", "missing")
     (folder / "empty").mkdir()
     one_line(folder, ["empty"], "audit", "empty")
@@ -176,3 +169,74 @@ def test_a_folder_with_other_files_is_left_alone(folder, command):
     (folder / "out").mkdir()
     (folder / "out" / "thesis.tex").write_text("precious")
     one_line(folder, ["thesis.tex"], *command)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "--workers", "x"], ("--workers = 'x'",)),
+        (["compare", "-w", "x"], ("-w = 'x'", "--workers")),
+        (["simulate", "--seed=half"], ("--seed = 'half'",)),
+        (["compare", "--bogus"], ("--bogus",)),
+        (["frobnicate"], ("frobnicate",)),
+        (["audit"], ("DIR",)),
+        (["policies", "foo"], ("foo",)),
+    ],
+)
+def test_a_wrong_option_ends_in_one_line(arguments, words):
+    assert_one_error(gpusched(*arguments), words)
+
+
+def test_without_a_command_the_help_is_shown():
+    result = succeeds()
+    assert "compare" in result.stdout
+
+
+def test_an_interrupted_comparison_keeps_no_run_that_has_not_ended(tmp_path, monkeypatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(evaluation, "simulate", interrupted)
+    words = f"compare -p edf -s tiny --seeds 0-3 --workers 1 --out {tmp_path / 'run'}"
+    done = gpusched(*words.split())
+    assert done.exit_code == 130
+    assert done.stderr.splitlines()[-1] == "error: interrupted"
+    assert {path.name: path.stat().st_size for path in (tmp_path / "run").iterdir()} == {
+        "cells.csv": 0,
+        "scenario.toml": (tmp_path / "run/scenario.toml").stat().st_size,
+    }
+
+
+def limited():
+    return make_instance(load_scenario("tiny").replace({"jobs.power_limits": [1.0, 0.7]}), 0)
+
+
+@pytest.mark.parametrize("limit", [1.0, 0.7])
+def test_one_limit_for_all_leaves_its_configurations_alone(limit):
+    whole = limited()
+    alone = at_limit(whole, limit)
+    of_limit = np.array([c.power_limit == limit for c in whole.configurations])
+    assert np.isinf(alone.jobs.seconds_per_epoch[:, ~of_limit]).all()
+    assert (alone.jobs.seconds_per_epoch[:, of_limit] == whole.jobs.seconds_per_epoch[:, of_limit]).all()
+    assert alone.jobs.due_s.tolist() == whole.jobs.due_s.tolist()
+
+
+def test_limits_are_read_from_the_largest_on_and_jobs_without_one_keep_what_they_have():
+    whole = limited()
+    none = at_limit(whole, 0.5)
+    unlimited = np.array([c.power_limit == 1.0 for c in whole.configurations])
+    assert np.isinf(none.jobs.seconds_per_epoch[:, ~unlimited]).all()
+    assert np.isfinite(none.jobs.seconds_per_epoch[:, unlimited]).any(axis=1).all()
+    assert _numbers("0.6, 0.85") == (1.0, 0.85, 0.6)
+
+
+@pytest.mark.parametrize("text", ["", "0.7,x", "0", "1.2", "0.7,0.7"])
+def test_a_wrong_limit_is_one_error(text):
+    with pytest.raises(InputError, match="--limits"):
+        _numbers(text)
+
+
+def test_the_table_has_a_row_for_each_limit_and_says_what_is_measured():
+    done = succeeds("limits", "-s", "tiny", "-p", "edf", "--limits", "1,0.7", "--seeds", "0-1")
+    for text in ("none", "0.7 for all", "chosen", "Measured (Zeus", "Assumed: that A100, T4", "Modelled"):
+        assert text in done.output

@@ -86,9 +86,14 @@ def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     assert (tmp_path / "a" / "mine.txt").read_text() == "precious"
 
 
-def test_without_edf_the_first_policy_is_the_reference(tmp_path):
+def test_without_edf_the_first_policy_is_the_reference_and_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     succeeds("compare", "-p", "greedy,fifo", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert json.loads((tmp_path / "a" / "results.json").read_text())["reference"] == "greedy"
+    arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "--out", tmp_path / "a", "-p", "edf")
+    assert gpusched(*arguments).exit_code == 0
+    shutil.rmtree(tmp_path / "a" / "runs")
+    assert gpusched(*arguments).exit_code == 0
+    assert read_run(tmp_path / "a" / "runs" / "edf").facts["seed"] == 0
 
 
 def test_pictures_are_drawn_in_the_forms_that_are_asked_for_and_go_with_the_next_comparison(tmp_path):
@@ -99,7 +104,10 @@ def test_pictures_are_drawn_in_the_forms_that_are_asked_for_and_go_with_the_next
     assert {path.name for path in (tmp_path / "a").iterdir()} == FILES | {"runs"}
 
 
-def test_without_matplotlib_pictures_are_an_error_before_anything_is_run(tmp_path, monkeypatch):
+def test_without_matplotlib_or_of_another_form_pictures_are_an_error_before_anything_is_run(tmp_path, monkeypatch):
+    done = gpusched("compare", "-s", "tiny", "--pictures", "svg,gif")
+    assert (done.exit_code, "--pictures = 'svg,gif'" in done.stderr) == (2, True)
+
     def no_module(_):
         raise MissingExtraError("matplotlib", "plot", "charts")
 
@@ -109,11 +117,6 @@ def test_without_matplotlib_pictures_are_an_error_before_anything_is_run(tmp_pat
     assert (done.exit_code, "charts need matplotlib" in done.stderr) == (2, True)
     assert not (tmp_path / "a").exists()
     assert gpusched(*arguments).exit_code == 0
-
-
-def test_a_form_that_no_picture_has_is_refused():
-    done = gpusched("compare", "-s", "tiny", "--pictures", "svg,gif")
-    assert (done.exit_code, "--pictures = 'svg,gif'" in done.stderr) == (2, True)
 
 
 def test_the_runs_of_the_first_seed_are_recorded_and_audit_clean(compared):
@@ -177,10 +180,7 @@ def test_runs_of_another_workload_are_never_replaced(tmp_path, monkeypatch):
     own = ("--seeds", "0", "-w", 1, "-p", "edf")
     assert gpusched("compare", "-s", "tiny", *own, "--out", "a").exit_code == 0
     before = (tmp_path / "a/cells.csv").read_bytes()
-    for other, words in {
-        ("-s", "burst"): "holds runs of tiny (",
-        ("-s", "tiny", "--jobs", 3): "jobs.count",
-    }.items():
+    for other, words in {("-s", "burst"): "holds runs of tiny (", ("-s", "tiny", "--jobs", 3): "jobs.count"}.items():
         done = gpusched("compare", *other, *own, "--out", "a")
         assert (done.exit_code, "another folder (--out)" in done.stderr, words in done.stderr) == (2, True, True)
     instance = make_instance(load_scenario("tiny"), 0)
@@ -238,14 +238,6 @@ def test_other_seeds_of_the_same_function_go_into_its_folder(tmp_path, monkeypat
         compare("edf", of_tiny, [2]).write(tmp_path / "a")
 
 
-def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
-    arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "--out", tmp_path / "a", "-p", "edf")
-    assert gpusched(*arguments).exit_code == 0
-    shutil.rmtree(tmp_path / "a" / "runs")
-    assert gpusched(*arguments).exit_code == 0
-    assert read_run(tmp_path / "a" / "runs" / "edf").facts["seed"] == 0
-
-
 @pytest.mark.parametrize(
     ("form", "begin"), [("csv", "policy,energy_eur"), ("md", "### Costs"), ("tex", "\\begin"), ("html", "<")]
 )
@@ -284,7 +276,7 @@ def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
 ONE = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "-p", "edf", "--out")
 
 
-def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
+def test_what_a_killed_command_left_half_written_is_no_stranger_and_neither_is_a_page_of_a_recorded_run(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     (tmp_path / "a" / ".results.json.0123456789ab.tmp").write_text("{")
     draft = tmp_path / "a" / "runs" / ".edf.0123456789ab.tmp"
@@ -293,9 +285,6 @@ def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
     succeeds(*ONE, tmp_path / "a")
     assert [path.name for path in (tmp_path / "a" / "runs").iterdir()] == ["edf"]
     assert not list((tmp_path / "a").glob(".*"))
-
-
-def test_a_page_of_a_recorded_run_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     assert gpusched("report", tmp_path / "a" / "runs" / "edf").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0

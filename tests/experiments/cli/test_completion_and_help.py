@@ -11,7 +11,7 @@ from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.policies import _arguments
 
 
-def test_names_are_completed():
+def test_names_are_completed_by_the_shell(monkeypatch):
     assert completion.a_policy("edf") == [name for name in policy_names() if name.startswith("edf")]
     assert completion.a_policy("agent:d") == ["agent:default"]
     assert completion.a_scenario("tin") == ["tiny"]
@@ -21,9 +21,6 @@ def test_names_are_completed():
     assert completion.policies("edf,sts-") == [f"edf,{name}" for name in sts]
     assert "edf,edf" not in completion.policies("edf,e")
     assert list_scenarios() == tuple(builtin_scenarios())
-
-
-def test_the_shell_gets_the_names(monkeypatch):
     monkeypatch.setenv("_GPUSCHED_COMPLETE", "complete_bash")
     monkeypatch.setenv("COMP_WORDS", "gpusched simulate --scenario tin")
     monkeypatch.setenv("COMP_CWORD", "3")
@@ -31,21 +28,18 @@ def test_the_shell_gets_the_names(monkeypatch):
     assert done.stdout.split() == ["tiny"]
 
 
-def test_a_policy_is_described_with_its_settings():
+def test_a_policy_is_described_with_its_settings_and_what_docstrings_say_of_them():
     done = succeeds("policies", "--show", "sts-x")
     for part in ("by ours", "waits", "True", "sts-x:no-waiting", 'make_policy("sts-x")'):
         assert part in done.stdout
     assert "load_policy" in gpusched("policies", "--show", "agent:default").stdout
+    doc = "Do it.\n\nArgs:\n    one: First\n        line.\n    two: Second.\n\nReturns:\n    It."
+    assert _arguments(doc) == {"one": "First line.", "two": "Second."}
 
 
 @pytest.mark.parametrize("name", policy_names())
 def test_every_policy_can_be_described(name):
     assert gpusched("policies", "--show", name).exit_code == 0
-
-
-def test_what_docstrings_say_of_arguments_is_read():
-    doc = "Do it.\n\nArgs:\n    one: First\n        line.\n    two: Second.\n\nReturns:\n    It."
-    assert _arguments(doc) == {"one": "First line.", "two": "Second."}
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """`gpusched evaluate`, with an agent that was never trained."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 
@@ -41,7 +39,6 @@ def evaluate(agent, *arguments):
 
 
 def cells(done):
-    """Give the cells of the table by policy."""
     assert done.exit_code == 0, done.output
     lines = [line.split(maxsplit=6) for line in done.stdout.splitlines()]
     rows = [line for line in lines if line and line[0] in {"agent:mine", "edf", "sts", "fifo"}]
@@ -84,7 +81,10 @@ def test_an_agent_and_a_policy_of_ones_own_are_evaluated_on_the_test_seeds_of_a_
     assert next(line.split()[3] for line in done.stdout.splitlines() if line.startswith(" fifo ")) == f"{total:,.2f}"
 
 
-def test_the_workload_can_be_changed_as_for_a_comparison():
+def test_few_seeds_have_no_intervals_and_the_workload_can_be_changed():
+    done = evaluate("mine", "--against", "edf", "--seeds", "0,3")
+    assert "[" not in cells(done)["edf"][5]
+    assert "No intervals: they need 5 seeds or more." in done.stdout
     table = cells(evaluate("mine", "--against", "edf", "--set", "prices.pue=2", "--jobs", "4"))
     changed = load_scenario("tiny").replace({"prices.pue": 2, "jobs.count": 4})
     totals = [simulate(make_instance(changed, seed), make_policy("edf")).total_eur for seed in SEEDS]
@@ -96,12 +96,6 @@ def test_the_time_per_job_is_that_of_the_policys_own_runs():
     runs = [run, replace(run, seed=1, jobs=30, decision_s=0.6), replace(run, policy="sts", decision_s=9.0)]
     assert ms_per_job(runs, "edf") == pytest.approx(20.0)
     assert ms_per_job(runs, "sts") == pytest.approx(900.0)
-
-
-def test_few_seeds_have_no_intervals():
-    done = evaluate("mine", "--against", "edf", "--seeds", "0,3")
-    assert "[" not in cells(done)["edf"][5]
-    assert "No intervals: they need 5 seeds or more." in done.stdout
 
 
 @pytest.mark.parametrize(

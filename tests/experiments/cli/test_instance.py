@@ -35,7 +35,9 @@ def test_a_simulation_of_an_instance_costs_what_it_costs_in_python(file, tmp_pat
     assert gpusched("audit", tmp_path / "run").exit_code == 0
 
 
-def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
+def test_a_comparison_of_one_instance_says_so_keeps_it_and_its_seeds_decide_only_the_policies_randomness(
+    compared, file
+):
     out, _ = compared
     runs = json.loads((out / "results.json").read_text())["runs"]
     assert [run["seed"] for run in runs if run["policy"] == "edf"] == [0, 1, 2, 3, 4]
@@ -45,9 +47,6 @@ def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
         drawn = simulate(INSTANCE, make_policy("random-greedy"), seed=seed).total_eur
         (run,) = [run for run in runs if (run["policy"], run["seed"]) == ("random-greedy", seed)]
         assert run["total_eur"] == drawn
-
-
-def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file):
     out, done = compared
     assert load_instance(out / "instance.json") == INSTANCE
     assert not (out / "scenario.toml").exists()
@@ -58,6 +57,8 @@ def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file)
     assert note in (out / "table.md").read_text()
     assert note in " ".join(done.stdout.split())
     assert f"wrote {out / 'instance.json'}" in done.stdout
+    done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)
+    assert (done.exit_code, "it holds runs of instance.json, and these are of tiny" in done.stderr) == (2, True)
 
 
 def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path):
@@ -66,12 +67,6 @@ def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path
     assert gpusched(*again, "--out", tmp_path / "again").exit_code == 0
     runs = [json.loads((folder / "results.json").read_text())["runs"] for folder in (out, tmp_path / "again")]
     assert [run["total_eur"] for run in runs[0]] == [run["total_eur"] for run in runs[1]]
-
-
-def test_a_comparison_of_a_scenario_does_not_replace_that_of_an_instance(compared):
-    out, _ = compared
-    done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)
-    assert (done.exit_code, "it holds runs of instance.json, and these are of tiny" in done.stderr) == (2, True)
 
 
 def test_an_agent_is_evaluated_on_an_instance(file):

@@ -20,14 +20,11 @@ from gpusched_experiments.cli.scenarios import load_of
 from own_cluster import write_own_cluster
 
 
-def test_all_policies_are_listed_with_what_they_do():
+def test_all_policies_are_listed_with_what_they_do_and_those_that_a_comparison_runs_by_default_are_marked():
     done = gpusched("policies")
     for name, line in policy_descriptions().items():
         assert name in done.stdout
         assert line in done.stdout
-
-
-def test_the_policies_that_a_comparison_runs_by_default_are_marked():
     marked = [row.split()[0] for row in gpusched("policies").stdout.splitlines() if row.split()[1:2] == ["yes"]]
     assert marked == list(usual_policy_names())
     assert marked[:2] == ["fifo", "edf"]
@@ -51,27 +48,21 @@ def test_a_track_is_printed_as_a_file_that_loads_back(tmp_path):
     assert "track = 'nowhere'; allowed: one of a100-h200, busy" in done.stderr
 
 
-def test_all_scenarios_are_listed():
+def test_all_scenarios_are_listed_with_their_load():
     done = gpusched("scenarios")
     for name, scenario in builtin_scenarios().items():
         assert name in done.stdout
         assert scenario.description[:40] in done.stdout
-
-
-def test_the_list_shows_the_load_of_each_scenario():
     rows = {row.split()[0]: row for row in gpusched("scenarios").stdout.splitlines() if row.split()}
     make = InstanceMaker(load_scenario("large")).make
     assert f" {fmean(offered_load(make(seed)) for seed in range(3)):.2f} " in rows["large"]
     assert load_of(load_scenario("burst")) is None
 
 
-def test_a_file_of_ones_own_is_shown_too(tmp_path):
+def test_a_scenario_is_shown_as_a_file_that_loads_back_also_one_of_ones_own(tmp_path):
     path = write_own_cluster(tmp_path)
     (tmp_path / "shown.toml").write_text(gpusched("scenarios", "--show", str(path)).stdout)
     assert load_scenario(tmp_path / "shown.toml") == load_scenario(path)
-
-
-def test_a_scenario_is_shown_as_a_file_that_loads_back(tmp_path):
     done = succeeds("scenarios", "--show", "high")
     assert tomllib.loads(done.stdout)["name"] == "high"
     (tmp_path / "mine.toml").write_text(done.stdout)
@@ -81,22 +72,14 @@ def test_a_scenario_is_shown_as_a_file_that_loads_back(tmp_path):
 def test_a_shown_scenario_names_what_a_comparison_can_be_told():
     shown = gpusched("scenarios", "--show", "default").stdout
     section = shown.split("[compare]\n")[1].split("\n\n")[0]
-    assert [line.split()[1] for line in section.splitlines()] == [
-        "policies",
-        "seeds",
-        "reference",
-        "gpu_demands",
-        "workers",
-    ]
+    names = [line.split()[1] for line in section.splitlines()]
+    assert names == ["policies", "seeds", "reference", "gpu_demands", "workers"]
     assert '"0-39", with a trace "0-4"' in section
 
 
-def test_the_version_is_printed():
+def test_the_version_is_printed_and_every_command_has_a_help_text():
     done = gpusched("--version")
     assert (done.exit_code, done.stdout) == (0, f"gpusched {gpusched_experiments.__version__}\n")
-
-
-def test_every_command_has_a_help_text_with_what_it_does():
     for command in ("compare", "simulate", "audit", "scenarios", "policies"):
         assert command in gpusched("--help").stdout
         assert gpusched(command, "--help").exit_code == 0

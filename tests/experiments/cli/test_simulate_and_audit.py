@@ -1,12 +1,16 @@
 import csv
+import json
 
+import numpy as np
 import polars as pl
 import pytest
 
 from commands import assert_one_error, gpusched, succeeds
 from gpusched_baselines.registry import make_policy
 from gpusched_env.simulator import simulate
-from gpusched_env.workload import load_scenario, make_instance
+from gpusched_env.workload import draw_scenario, load_scenario, make_instance
+from gpusched_experiments.cli.worlds import ComparedScenario, summary
+from gpusched_experiments.report import RunSummary, compare
 
 
 @pytest.fixture
@@ -15,7 +19,7 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
-def test_a_simulation_prints_what_it_cost(tmp_path):
+def test_a_simulation_prints_what_it_cost_and_draws_its_gantt_chart(tmp_path):
     done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--seed", 4)
     result = simulate(make_instance(load_scenario("tiny"), 4), make_policy("edf"), seed=4)
     assert done.exit_code == 0
@@ -27,11 +31,20 @@ def test_a_simulation_prints_what_it_cost(tmp_path):
     ):
         assert text in done.stdout
     assert not list(tmp_path.iterdir())
-
-
-def test_a_simulation_draws_its_gantt_chart(tmp_path):
     succeeds("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_what_is_filled_in_a_file_of_prices_is_printed_and_recorded(tmp_path):
+    hours = (f"2025-09-{1 + h // 24:02}T{h % 24:02}:00Z,{h}" for h in range(96) if h != 30)
+    (tmp_path / "mine.csv").write_text("\n".join(["time,eur_per_mwh", *hours]))
+    priced = ("-s", "tiny", "--prices", tmp_path / "mine.csv", "--jobs", 2)
+    note = "mine.csv: the period 2025-09-02T06:00+00:00 is missing; its values are those before."
+    done = succeeds("simulate", "-p", "edf", *priced, "--out", tmp_path / "run")
+    assert f"note: {note}" in done.stderr
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["provenance"]["facts"]["modelled"] == [note]
+    succeeds("compare", *priced, "--policies", "edf", "--seeds", "0-1", "--workers", 1, "--out", tmp_path / "all")
+    assert note in json.loads((tmp_path / "all" / "results.json").read_text())["modelled"]
 
 
 def test_every_hour_of_a_run_has_a_row_and_they_sum_to_its_bill(tmp_path):
@@ -43,12 +56,9 @@ def test_every_hour_of_a_run_has_a_row_and_they_sum_to_its_bill(tmp_path):
     assert hours["eur_per_kwh"].n_unique() > 3
 
 
-def test_an_audit_of_a_run_finds_nothing_and_says_what_was_checked(run):
+def test_an_audit_finds_nothing_in_a_run_and_prints_each_difference_in_one_that_was_changed(run):
     done = succeeds("audit", run)
     assert f"{run}: no difference; checked capacity" in done.stdout
-
-
-def test_an_audit_of_a_run_that_was_changed_prints_each_difference_and_fails(run):
     with (run / "jobs.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     rows[2]["energy_eur"] = str(float(rows[2]["energy_eur"]) + 1.0)
@@ -93,3 +103,31 @@ def test_pictures_that_cannot_be_drawn_are_one_error_and_nothing_is_written(tmp_
     monkeypatch.chdir(tmp_path)
     assert_one_error(gpusched("simulate", "-p", "edf", "-s", "tiny", *options), [words])
     assert not list(tmp_path.iterdir())
+
+
+def test_it_draws_compares_and_goes_on(tmp_path):
+    asked = ("worlds", "--count", 2, "--seed", 3, "--seeds", "0-1", "-p", "edf,sts", "-r", "sts", "-w", 1)
+    succeeds(*asked, "--out", tmp_path / "worlds")
+    text = (tmp_path / "worlds" / "worlds.csv").read_text()
+    assert len(text.splitlines()) == 3
+    assert "drawn-3-0" in text
+    assert (tmp_path / "worlds" / "drawn-3-1" / "scenario.toml").exists()
+    again = succeeds(*asked, "--out", tmp_path / "worlds")
+    assert "4 of 4 runs are finished already" in again.output
+    assert (tmp_path / "worlds" / "worlds.csv").read_text() == text
+
+
+def test_the_best_other_policy_and_what_it_saves_and_a_reference_alone_is_refused(tmp_path):
+    result = gpusched("worlds", "--count", 1, "--policies", "sts-x", "--out", tmp_path / "worlds")
+    assert result.exit_code == 2
+    assert "--policies" in result.output
+    assert not (tmp_path / "worlds").exists()
+    runs: list[RunSummary] = list(compare(["edf", "sts", "greedy"], "tiny", range(5)))
+    cost = {name: np.array([r.total_eur for r in runs if r.policy == name]) for name in ("edf", "sts", "greedy")}
+    compared = ComparedScenario.of(draw_scenario(1, 0), runs, "edf")
+    others = {name: cost[name].sum() for name in ("sts", "greedy")}
+    assert compared.best == min(others, key=others.__getitem__)
+    assert compared.ratio == pytest.approx(cost["edf"].sum() / min(others.values()))
+    assert compared.reference_eur == pytest.approx(cost["edf"].mean())
+    assert compared.surely == (compared.saving.interval is not None and compared.saving.interval[0] > 0.02)
+    assert summary([compared], "edf").startswith("1 scenarios: on ")

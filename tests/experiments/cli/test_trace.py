@@ -1,7 +1,5 @@
 """`gpusched trace`, and comparisons against the schedule that really ran."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -51,15 +49,18 @@ def test_everything_that_was_understood_stands_on_one_screen(trace):
     assert lines[-1] == ("gpusched compare --trace helios.csv --policies as-traced,edf,sts,sts-x --reference as-traced")
 
 
+def test_the_jobs_are_written_in_the_standard_workload_format(trace):
+    assert "wrote jobs.swf" in succeeds("trace", trace, "--swf", "jobs.swf").stderr
+    lines = succeeds("trace", "jobs.swf").stdout.splitlines()
+    assert lines[0] == "trace        jobs.swf, format swf"
+    assert "work         6.7 GPU-hours, 6.7 GPUs on average" in lines
+
+
 def test_the_same_as_json_and_with_the_options_that_were_given(trace):
     done = gpusched("trace", trace, "--json", "--where", "gpus <= 4", "--nodes", 3, "--trace-format", "helios")
     said = json.loads(done.stdout)
     assert (said["format"], said["jobs"], said["left_out"]) == ("helios", 1, 3)
-    assert said["skipped"] == {
-        "not gpus <= 4": 1,
-        "asked for no GPU": 1,
-        "never ran, or had not ended": 1,
-    }
+    assert said["skipped"] == {"not gpus <= 4": 1, "asked for no GPU": 1, "never ran, or had not ended": 1}
     assert said["columns"]["gpus"] == "gpu_num"
     assert said["load"] is None
     assert shlex.split(said["command"])[2:10] == [
@@ -82,7 +83,7 @@ def test_a_trace_without_start_times_goes_on_without_the_schedule_that_ran(tmp_p
     [
         (["trace", "helios.csv", "--trace-format", "nonsense"], ["--trace-format = 'nonsense'", "helios, acme"]),
         (["compare", "--trace", "none.csv", "--trace-format", "nonsense"], ["--trace-format = 'nonsense'"]),
-        (["trace", "none.csv"], ["none.csv", "a CSV file that exists"]),
+        (["trace", "none.csv"], ["none.csv", "a file that exists"]),
         (["trace", "helios.csv", "--where", "gpus"], ["trace.where", "a condition such as"]),
         (
             ["trace", "helios.csv", "--set", "trace.skip_invalid=false"],

@@ -1,13 +1,10 @@
 """`gpusched train` on a tiny cluster: to the end, interrupted and resumed, and with bad input."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +12,8 @@ import pytest
 from commands import assert_one_error, gpusched, succeeds
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+from pathlib import Path
 
 import gpusched_agents
 from gpusched_agents.files.storage import load_agent, load_description
@@ -26,9 +25,6 @@ from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_experiments.cli.scenario_options import ScenarioOptions, parse_setting
 from refusals import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETTINGS = (
     "--scenario", "tiny", "--agent", "ppo", "--envs", 4, "--hidden", 8, "--validation-seeds", "500-501",
@@ -51,7 +47,6 @@ def trained(tmp_path_factory):
 
 
 def evaluated(done) -> list[int]:
-    """Return the steps of the evaluations that were shown."""
     return [int(line.split()[0]) for line in done.stderr.splitlines() if "tardiness" in line]
 
 
@@ -75,9 +70,18 @@ def test_a_training_shows_its_evaluations_and_says_where_the_agent_is(trained):
     )
 
 
-def test_it_draws_its_curve(trained):
+def test_it_draws_its_curve_keeps_its_warnings_and_the_agent_carries_its_name_and_settings(trained):
     assert "<svg" in (trained[0] / "curve.svg").read_text()
     assert b"sts-x" in (trained[0] / "curve.svg").read_bytes()
+    described = load_description(trained[0] / "agent")
+    assert (described.name, described.algorithm, described.network.hidden) == ("agent", "ppo", 8)
+    assert described.config["agent"]["settings"]["n_steps"] == 8
+    assert [point["steps"] for point in described.curve] == STEPS
+    folder, done = trained
+    kept = json.loads((folder / "training.json").read_text())
+    warned = [line.removeprefix("warning: ") for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert warned == kept["warnings"]
+    assert done.exit_code == 0
 
 
 def test_what_it_says_to_compare_the_agent_with_works(trained, tmp_path):
@@ -86,13 +90,6 @@ def test_what_it_says_to_compare_the_agent_with_works(trained, tmp_path):
     assert (program, arguments[-2:]) == ("gpusched", ["--scenario", "tiny"])
     done = succeeds(*arguments, "--seeds", "0", "-w", 1, "--out", tmp_path / "compared")
     assert f"agent:{trained[0] / 'agent'}" in done.stdout.replace("\n", "")
-
-
-def test_the_agent_carries_its_name_and_settings(trained):
-    described = load_description(trained[0] / "agent")
-    assert (described.name, described.algorithm, described.network.hidden) == ("agent", "ppo", 8)
-    assert described.config["agent"]["settings"]["n_steps"] == 8
-    assert [point["steps"] for point in described.curve] == STEPS
 
 
 def test_the_same_command_on_a_finished_run_changes_nothing(trained):
@@ -183,6 +180,14 @@ def test_settings_of_the_scenario_are_written_down_wherever_other_settings_are(c
     described = load_description(folder / "agent")
     assert described.config["scenario_settings"] == SETTINGS_CHANGED
     assert described.spec.gpu_types == ("T4",)
+    line = changed[1].stdout.splitlines()[-1]
+    words = shlex.split(line.removeprefix("compare it: "))
+    settings = dict(parse_setting(words[i + 1]) for i, word in enumerate(words) if word == "--set")
+    assert settings == SETTINGS_CHANGED
+    done = train(changed[0], *CHANGED[2:])
+    assert done.exit_code == 2
+    assert "scenario_settings" in done.stderr
+    assert train(changed[0], *CHANGED).exit_code == 0
 
 
 def test_settings_of_validation_reach_only_the_workloads_that_decide_which_agent_is_kept(tmp_path):
@@ -204,20 +209,6 @@ def test_settings_of_validation_reach_only_the_workloads_that_decide_which_agent
     assert validation_instance(evolved, validation_places(evolved)[0]).pue == 1.9
     with refused("validation_settings['prices.pue']"):
         TrainingConfig(validation_settings={"prices.pue": object()})
-
-
-def test_the_end_says_how_to_compare_the_agent_on_the_same_scenario(changed):
-    line = changed[1].stdout.splitlines()[-1]
-    words = shlex.split(line.removeprefix("compare it: "))
-    settings = dict(parse_setting(words[i + 1]) for i, word in enumerate(words) if word == "--set")
-    assert settings == SETTINGS_CHANGED
-
-
-def test_a_training_of_other_settings_of_the_scenario_is_not_resumed(changed):
-    done = train(changed[0], *CHANGED[2:])
-    assert done.exit_code == 2
-    assert "scenario_settings" in done.stderr
-    assert train(changed[0], *CHANGED).exit_code == 0
 
 
 def test_a_trace_is_what_is_trained_on(tmp_path):
@@ -261,14 +252,6 @@ def test_sts_x_sts_and_edf_stand_at_the_beginning_and_beside_every_evaluation(tr
     assert [beside in line for line in lines] == [True] * len(STEPS)
     assert ["sts-x itself" in line for line in lines] == [True, False, False, False, False]
     assert json.loads((folder / "training.json").read_text())["references"] == pytest.approx(costs, rel=1e-12)
-
-
-def test_warnings_at_the_end_are_kept(trained):
-    folder, done = trained
-    kept = json.loads((folder / "training.json").read_text())
-    warned = [line.removeprefix("warning: ") for line in done.stderr.splitlines() if line.startswith("warning: ")]
-    assert warned == kept["warnings"]
-    assert done.exit_code == 0
 
 
 CALLBACK = """

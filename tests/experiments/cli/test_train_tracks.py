@@ -1,9 +1,6 @@
 """`gpusched train --agent es` and `--track`, on few jobs and in this process alone."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -11,14 +8,13 @@ from commands import assert_one_error, gpusched
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
+from collections.abc import Iterator
+from pathlib import Path
+
+from click.testing import Result
+
 from adapted import InThisProcess
 from gpusched_agents.files.storage import load_description
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from click.testing import Result
 
 SETTINGS = (
     "--agent", "es", "--jobs", 8, "--validation-seeds", 20_000, "--steps", 200, "--evaluate-every", 90, "--hidden", 3,
@@ -53,7 +49,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
     return folder, done
 
 
-def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agent(trained: tuple[Path, Result]):
+def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agent(trained):
     folder, done = trained
     first, *evaluations = (line for line in done.stderr.splitlines() if "warning" not in line)
     assert first.startswith("on the validation workloads sts-x costs ")
@@ -71,7 +67,7 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
     assert described.config["scenarios"] == ["track:slack"]
 
 
-def test_a_track_of_ones_own_is_trained_on_and_compared_as_its_scenario(tmp_path: Path):
+def test_a_track_of_ones_own_is_trained_on_and_compared_as_its_scenario(tmp_path):
     own = tmp_path / "own.toml"
     own.write_text(OWN)
     done = train(tmp_path / "run", "--track", own, "--steps", 1)
@@ -89,12 +85,12 @@ def test_a_track_of_ones_own_is_trained_on_and_compared_as_its_scenario(tmp_path
         (["--track", "slack", "--jobs", 0], ["jobs.count = 0"]),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path: Path, arguments: list[Any], words: list[str]):
+def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, arguments, words):
     assert_one_error(train(tmp_path / "run", *arguments), words)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_callbacks_of_stable_baselines_are_none_of_its_own(tmp_path: Path):
+def test_callbacks_of_stable_baselines_are_none_of_its_own(tmp_path):
     callback = "stable_baselines3.common.callbacks:StopTrainingOnMaxEpisodes=" + '{"max_episodes": 1}'
     done = train(tmp_path / "run", "--track", "slack", "--callback", callback)
     assert_one_error(done, ["callbacks", "none, for es: it is not of Stable-Baselines3"])

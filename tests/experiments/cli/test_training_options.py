@@ -1,7 +1,5 @@
 """The options of `gpusched train` become the settings that they name."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_agents.spec import NetworkConfig
@@ -18,11 +16,6 @@ def config(settings=(), **options):
 
 def with_settings(*settings):
     return config(settings=settings)
-
-
-def test_without_options_everything_has_its_default():
-    assert config() == TrainingConfig()
-    assert config(agent="es") == TrainingConfig(agent=EsConfig())
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "a2c", "sac", "td3", "tqc"])
@@ -95,15 +88,14 @@ def test_any_setting_is_set_by_its_dotted_name(text, expected):
     assert with_settings(text) == expected
 
 
-def test_a_setting_of_one_algorithm_is_unknown_to_another():
+def test_without_options_everything_has_its_default_and_a_setting_is_of_one_algorithm():
     made = config(agent="sac", settings=("agent.buffer_size=900",)).agent
     assert made == AdaptationConfig("sac", {"buffer_size": 900})
     with refused("--set", "agent.buffer_size=900"):
         with_settings("agent.buffer_size=900")
-
-
-def test_set_wins_over_the_other_options():
     assert config(steps=5, settings=("steps=6",)).steps == 6
+    assert config() == TrainingConfig()
+    assert config(agent="es") == TrainingConfig(agent=EsConfig())
 
 
 def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():

@@ -15,9 +15,13 @@ TINY = load_scenario("tiny")
 CELL = Cell((("nodes", 3),), TINY, "edf", 1)
 
 
-def test_labels_and_the_scenarios_name_are_not_part_of_what_is_run():
+def test_labels_and_the_scenarios_name_are_not_part_of_what_is_run_but_code_and_changes():
     named = TINY.replace({"name": "mine", "description": "what for", "compare.seeds": "0-3"})
     assert Cell((("size", "small"),), named, "edf", 1).key("code") == CELL.key("code")
+    changes = (Misspecified("uniform"), Misspecified("average"), SpeedUp(0.5, 0.5), SpeedUp(0.5, 0.6))
+    assert len({Cell((), TINY, "edf", 1, change).key("code") for change in changes}) == 4
+    assert CELL.key("code") != CELL.key("other code")
+    assert CELL.key("code") == pickle.loads(pickle.dumps(CELL)).key("code")  # noqa: S301 - our own bytes
 
 
 @pytest.mark.parametrize(
@@ -34,26 +38,13 @@ def test_any_other_difference_is_another_run(other):
     assert other.key("code") != CELL.key("code")
 
 
-def test_changes_differ_by_kind_and_by_parameter():
-    changes = (Misspecified("uniform"), Misspecified("average"), SpeedUp(0.5, 0.5), SpeedUp(0.5, 0.6))
-    assert len({Cell((), TINY, "edf", 1, change).key("code") for change in changes}) == 4
-
-
-def test_the_same_cell_of_other_code_is_another_run():
-    assert CELL.key("code") != CELL.key("other code")
-    assert CELL.key("code") == pickle.loads(pickle.dumps(CELL)).key("code")  # noqa: S301 - our own bytes
-
-
-def test_a_whole_run_gives_what_simulate_gives():
+def test_a_whole_run_gives_what_simulate_gives_after_a_change():
     values = CELL.run()
     result = simulate(make_instance(TINY, 1), make_policy("edf"), seed=1)
     assert (values["energy_eur"], values["total_eur"]) == (result.energy_eur, result.total_eur)
     assert (values["jobs"], values["late_jobs"], values["rounds"]) == (10, result.late_jobs, result.rounds)
     assert values["run_s"] > 0.0
     assert {"policy", "seed"} & set(values) == set()
-
-
-def test_a_change_is_made_before_the_run():
     changed = Cell((), TINY, "edf", 1, SpeedUp(0.9, 0.9)).run()
     result = simulate(SpeedUp(0.9, 0.9)(make_instance(TINY, 1)), make_policy("edf"), seed=1)
     assert changed["energy_eur"] == result.energy_eur != CELL.run()["energy_eur"]

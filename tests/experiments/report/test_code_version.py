@@ -1,7 +1,5 @@
 """Which code made a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -62,7 +60,6 @@ class Changed(ImportGraph):
 
 @pytest.fixture
 def graph(monkeypatch) -> Changed:
-    """Stand in for the packages whose version is asked."""
     made = Changed.installed()
     modules = made.modules_of(module._run_modules())
     monkeypatch.setattr(module, "_graph", lambda: made)
@@ -72,7 +69,6 @@ def graph(monkeypatch) -> Changed:
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """Return our modules that some runs load in a process of their own."""
     plain = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", RUN], env=plain, capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))
@@ -117,13 +113,10 @@ def test_tables_decide(graph, table):
     assert code_version.__wrapped__() != before
 
 
-def test_no_other_module_of_a_run_imports_by_a_name_that_no_source_spells_out():
+def test_the_present_code_has_a_version_and_its_modules_import_by_names_that_a_source_spells_out():
     graph = module._graph()
     found = {name for name in module._run_modules() if re.search(r"import_module\((?![\"'])", graph.source(name))}
     assert found <= NAMES_AT_RUN_TIME
-
-
-def test_the_present_code_has_a_version_and_the_machine_a_name():
     assert re.fullmatch("[0-9a-f]{16}", code_version())
     assert f"{usable_cores()} cores" in machine()
 

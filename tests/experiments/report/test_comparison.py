@@ -38,13 +38,10 @@ def test_every_policy_runs_on_the_same_instance_of_every_seed():
         assert run.non_clairvoyant_eur == non_clairvoyant_bound(TINY(run.seed))
 
 
-def test_progress_is_told_once_a_run():
+def test_progress_is_reported_once_a_run_and_whole_results_are_those_of_the_first_seed():
     seen = []
     runs = compare([make_policy("edf")], TINY, range(3), on_run=seen.append)
     assert tuple(seen) == runs
-
-
-def test_whole_results_are_those_of_the_first_seed_with_their_intervals():
     seen = []
     runs = compare([make_policy("edf"), make_policy("greedy")], TINY, [3, 1], on_result=seen.append)
     assert sorted((result.policy, result.seed) for result in seen) == [("edf", 3), ("greedy", 3)]
@@ -86,11 +83,14 @@ def test_an_instance_is_made_and_its_bounds_computed_once_a_seed_however_many_po
     assert without_times(runs) == without_times(compare([make_policy("edf"), make_policy("fifo")], TINY, [3, 1]))
 
 
-def test_a_warm_up_runs_every_policy_so_that_jobs_wait():
+def test_a_warm_up_runs_every_policy_so_that_jobs_wait_and_a_rule_that_cannot_be_sent_is_named():
     warm_up([make_policy(name) for name in policy_names()])
     assert can_decide(make_policy("as-traced"), tiny_instance())
     result = simulate(tiny_instance(), make_policy("fifo"))
     assert (result.start_s > result.instance.jobs.submission_s).any()
+    mine = DispatchPolicy("mine", lambda jobs: jobs.due_s)
+    with refused("workers", 2, "1, since policy mine"):
+        compare([mine], TINY, [0], workers=2)
 
 
 def test_a_policy_runs_on_the_tiny_instance_before_it_is_measured():
@@ -193,9 +193,3 @@ def test_a_name_that_is_none_is_said_before_anything_is_run(arguments, error, mo
     monkeypatch.setattr(comparison, "call_all", None)
     with refused(*error):
         compare(**({"policies": ["edf"], "workload": "tiny", "seeds": 1} | arguments))
-
-
-def test_a_rule_that_cannot_be_sent_to_other_processes_is_named():
-    mine = DispatchPolicy("mine", lambda jobs: jobs.due_s)
-    with refused("workers", 2, "1, since policy mine"):
-        compare([mine], TINY, [0], workers=2)

@@ -1,8 +1,11 @@
 import pytest
 
-from gpusched_experiments.report.chart import Band, Chart, Level, Panel, Series, series
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.config import TrainingConfig
+from gpusched_experiments.report import RunSummary, summarise
+from gpusched_experiments.report.chart import Band, Chart, Level, Panel, Series, series, training_chart
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_experiments.report.figures import chart_figure, chart_files
+from gpusched_experiments.report.figures import chart_figure, chart_files, cost_figure, figure_files
 
 
 def line(name, *values):
@@ -70,21 +73,16 @@ def test_panels_of_a_row_that_show_the_same_have_the_same_scale():
     assert one.get_ylim()[0] <= 0.0
 
 
-def test_points_without_a_value_are_left_out():
+def test_charts_are_saved_as_svg_without_a_date_or_points_without_a_value():
     nothing = Estimate(float("nan"), None, 0)
     assert series("sts", [(1, nothing), (2, Estimate(1.0, None, 1))]).points == ((2, Estimate(1.0, None, 1)),)
-
-
-def test_charts_are_saved_as_svg_without_a_date():
     files = chart_files(Chart("a chart", ((LINES, BARS),)))
     drawn = files["figure.svg"].decode()
     assert drawn.startswith("<?xml")
     assert "dc:date" not in drawn
-
-
-def test_equal_charts_make_equal_files():
     chart = Chart("a chart", ((LINES, BARS),))
     assert chart_files(chart) == chart_files(chart)
+    assert set(chart_files(Chart("", ((LINES,),)), "know")) == {"know.svg"}
 
 
 def test_levels_are_named_lines_across_the_panel_and_a_range_cuts_off_the_rest():
@@ -155,5 +153,92 @@ def test_a_map_of_savings_has_them_in_percent_red_where_something_is_lost():
     assert lost[0] > lost[2]
 
 
-def test_files_have_the_name_that_is_asked_for():
-    assert set(chart_files(Chart("", ((LINES,),)), "know")) == {"know.svg"}
+def runs(tardiness, seeds=5):
+    return [
+        RunSummary(policy, seed, 4, 10.0 + 0.25 * seed, cost, 0, 60.0, 0, 5, 0.1, 6.0, 7.0)
+        for seed in range(seeds)
+        for policy, cost in (("edf", tardiness), ("sts", 0.0))
+    ]
+
+
+def figure_of(these):
+    return cost_figure(summarise(these, "edf"), these, "a title")
+
+
+def test_bars_show_energy_then_tardiness_beside_bounds_all_named_with_units():
+    axes = figure_of(runs(2.0)).axes[0]
+    assert [bar.get_x() for bar in axes.patches] == pytest.approx([0.0, 0.0, 10.5, 10.5])
+    assert [bar.get_width() for bar in axes.patches] == pytest.approx([10.5, 10.5, 2.0, 0.0])
+    lines = {line.get_xdata()[0] for line in axes.lines if list(line.get_ydata()) == [0, 1]}
+    assert lines == {6.0, 7.0}
+    found = texts(figure_of(runs(2.0)))
+    named = {"a title", "mean cost per run [€]", "energy", "tardiness", "edf", "sts", "12.50 €", "10.50 €"}
+    assert named | {"clairvoyant bound", "non-clairvoyant bound", "95 % interval of the mean total"} <= set(found)
+    assert "95 % interval of the mean total" not in texts(figure_of(runs(2.0, seeds=4)))
+
+
+def test_a_policy_that_costs_a_multiple_gets_a_second_panel_for_the_others():
+    assert len(figure_of(runs(2.0)).axes) == 1
+    panels = figure_of(runs(5_000.0)).axes
+    assert len(panels) == 2
+    assert panels[0].get_xlim()[1] > 5_000.0
+    assert panels[1].get_xlim()[1] < 50.0
+
+
+def test_a_figure_is_saved_in_three_forms():
+    files = figure_files("costs", figure_of(runs(2.0)), ("png", "svg", "pdf"))
+    assert list(files) == ["costs.png", "costs.svg", "costs.pdf"]
+    for content, begin in zip(files.values(), (b"\x89PNG", b"<?xml", b"%PDF"), strict=True):
+        assert content.startswith(begin)
+
+
+def test_only_what_is_drawn_is_named():
+    these = runs(0.0)
+    found = texts(cost_figure(summarise(these, "edf"), these, "a title", of_trace=True))
+    assert "clairvoyant bound" in found
+    assert not {"tardiness", "non-clairvoyant bound"} & set(found)
+
+
+ES = TrainingConfig(agent=EsConfig(), scenarios=("track:slack",), validation_seeds=(500, 501))
+
+REFERENCES = {"sts-x": 100.0, "sts": 120.0, "edf": 140.0}
+
+
+def point(steps, total_eur, **more):
+    return {"steps": steps, "seconds": 1.0, "phase": "learning", "total_eur": total_eur} | more
+
+
+def only_panel(chart):
+    ((panel,),) = chart.rows
+    return panel
+
+
+def test_it_has_a_point_for_each_evaluation_and_a_line_for_each_reference_policy():
+    chart = training_chart(ES, [point(0, 100.0, relative=1.0), point(2_000, 90.0, relative=0.9)], REFERENCES)
+    panel = only_panel(chart)
+    assert chart.title == "Training on the track slack"
+    assert [(x, estimate.value) for x, estimate in panel.series[0].points] == [(0.0, 100.0), (2.0, 90.0)]
+    assert {level.name: level.value for level in panel.levels} == REFERENCES
+    assert panel.y_range == pytest.approx((84.0, 146.0))
+    assert "2 validation workloads" in panel.y_label
+
+
+def test_what_an_untrained_network_costs_is_cut_off_but_not_a_trained_one_that_is_costly():
+    untrained = training_chart(TrainingConfig(), [point(0, 90_000.0), point(1, 130.0)], REFERENCES)
+    assert only_panel(untrained).y_range[1] < 150.0
+    costly = training_chart(TrainingConfig(), [point(0, 90_000.0), point(1, 500.0)], REFERENCES)
+    assert only_panel(costly).y_range[1] > 500.0
+
+
+def test_of_several_tracks_it_shows_the_ratio_by_which_the_agent_is_chosen():
+    config = TrainingConfig(agent=EsConfig(), scenarios=("track:slack", "track:busy"))
+    curve = [point(0, 900.0, relative=1.0), point(1_000, 950.0, relative=0.9)]
+    panel = only_panel(training_chart(config, curve, REFERENCES))
+    assert [estimate.value for _, estimate in panel.series[0].points] == pytest.approx([0.0, -0.1])
+    assert panel.percent
+    assert [(level.name, level.value) for level in panel.levels] == [("sts-x", 0.0)]
+
+
+def test_a_curve_of_one_cost_can_be_drawn():
+    low, high = only_panel(training_chart(ES, [point(0, 100.0)], {"sts": 100.0})).y_range
+    assert low < 100.0 < high

@@ -38,8 +38,13 @@ def test_one_group_has_the_intervals_of_every_other_comparison():
     assert mean(runs(own), "cost").interval == pytest.approx(mean_interval(own))
 
 
-def test_a_share_is_a_ratio_of_sums():
+def test_a_share_is_a_ratio_of_sums_and_of_nothing_no_number():
     assert share(runs([1.0, 1.0, 1.0]), "late", "jobs").value == pytest.approx(3.0 / 30.0)
+    for found in (pooled([]), saving(runs([1.0]), runs([1.0], first=7), "cost"), pooled([({0: 1.0}, {0: 0.0})])):
+        assert math.isnan(found.value)
+        assert found.interval is None
+    zero = {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0, 4: 1.0}
+    assert pooled([(zero, zero)]).interval is None
 
 
 def test_groups_count_equally_however_large_their_costs():
@@ -74,17 +79,6 @@ def test_a_draw_without_a_seed_of_a_group_passes_over_that_group():
     found = pooled([(tens, tens), ({0: 5.0}, {0: 10.0})])
     assert found.value == pytest.approx(0.75)
     assert found.interval == pytest.approx((0.75, 1.0))
-
-
-def test_nothing_to_compare_is_no_number():
-    for found in (pooled([]), saving(runs([1.0]), runs([1.0], first=7), "cost"), pooled([({0: 1.0}, {0: 0.0})])):
-        assert math.isnan(found.value)
-        assert found.interval is None
-
-
-def test_an_interval_that_may_divide_by_nothing_is_none():
-    zero = {0: 0.0, 1: 0.0, 2: 0.0, 3: 0.0, 4: 1.0}
-    assert pooled([(zero, zero)]).interval is None
 
 
 def test_a_ratio_turned_into_a_saving_turns_its_interval_round():

@@ -1,7 +1,5 @@
 """Which modules a module loads, read from sources."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -64,10 +62,12 @@ def test_it_follows_names_of_lazy_packages_functions_and_named_modules_but_not_t
     }
 
 
-def test_a_name_of_a_lazy_package_is_the_module_that_defines_it(tmp_path):
+def test_it_lists_the_modules_of_a_package_at_any_depth_and_those_that_define_its_names(tmp_path):
     graph = write(tmp_path)
     assert "gpusched_env.model.job" in graph.modules_of(["gpusched_env.model:Job"])
     assert "gpusched_env.model.job" not in graph.modules_of(["gpusched_env.model"])
+    assert {"gpusched_env", "gpusched_env.model", "gpusched_env.model.job"} <= set(graph.modules_in("gpusched_env"))
+    assert graph.modules_in("gpusched_reproductions") == ()
 
 
 def test_contents_are_sources_and_tables_and_the_same_wherever_the_packages_lie(tmp_path):
@@ -76,12 +76,6 @@ def test_contents_are_sources_and_tables_and_the_same_wherever_the_packages_lie(
     digests = list(here.digests(modules))
     assert digests == list(there.digests(sorted(modules, reverse=True)))
     assert [name for name, _ in digests if "/" in name] == ["gpusched_env.model/tables/times.csv"]
-
-
-def test_it_lists_the_modules_of_a_package_at_any_depth(tmp_path):
-    graph = write(tmp_path)
-    assert {"gpusched_env", "gpusched_env.model", "gpusched_env.model.job"} <= set(graph.modules_in("gpusched_env"))
-    assert graph.modules_in("gpusched_reproductions") == ()
 
 
 def imports_by_syntax(source: str) -> set[str]:
@@ -96,7 +90,7 @@ def imports_by_syntax(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", ["gpusched_env", "gpusched_experiments.report"])
-def test_it_finds_the_imports_that_the_parser_of_python_finds(package: str):
+def test_it_finds_the_imports_that_the_parser_of_python_finds(package):
     graph = ImportGraph.installed()
     for module in graph.modules_in(package):
         source = graph.source(module)

@@ -1,21 +1,19 @@
 """How jobs and machines metrics: by hand, and as what must hold of any run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from gpusched_baselines import make_policy
+from gpusched_baselines import AntMan, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import PriceSeries, Tenant
 from gpusched_experiments.report.metrics import Billing, RunMetrics, busy_s, group_metrics, slowdowns
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Place, Store, stored_values
-from gpusched_experiments.report.usage import Usage
+from gpusched_experiments.report.usage import JobTimes, Usage
 from guaranteed_and_opportunistic import guaranteed_and_opportunistic
-from instances import random_instance
+from instances import by_utilisation, random_instance, three_jobs
 
 CERTAIN = EpochDistribution.certain()
 
@@ -37,7 +35,7 @@ def one_after_the_other() -> Instance:
     )
 
 
-def test_two_jobs_one_after_the_other_by_hand():
+def test_metrics_by_hand():
     """200 W for 400 s at PUE 2 are 160 kJ; completions of 100 and 400 s; GPU and node V busy all the time, W never."""
     result = simulate(one_after_the_other(), make_policy("edf"))
     metrics = RunMetrics.of(result)
@@ -50,30 +48,18 @@ def test_two_jobs_one_after_the_other_by_hand():
     assert (guaranteed.kind, guaranteed.name, guaranteed.jobs, guaranteed.late_jobs) == ("class", "guaranteed", 1, 0)
     assert (opportunistic.late_jobs, opportunistic.waiting_s, opportunistic.tardiness_eur) == (1, 100.0, 0.2)
     assert guaranteed.energy_eur + opportunistic.energy_eur == pytest.approx(result.energy_eur)
-
-
-def test_short_jobs_count_as_ten_seconds():
     job = Job(0.0, 100.0, 0.001, 2.0, CERTAIN, 2.0, {Configuration("V", 1): 1.0}, 1.0, "a")
     instance = replace(one_after_the_other())
     both = [job, replace(job)]
     instance = Instance.from_jobs(instance.gpu_types, instance.nodes, both, instance.configurations)
     assert slowdowns(simulate(instance, make_policy("edf"))).tolist() == [1.0, 1.0]
-
-
-def test_free_energy_has_no_kilowatt_hours():
     result = simulate(replace(one_after_the_other(), energy_price_eur_per_kwh=0.0), make_policy("edf"))
     assert np.isnan(RunMetrics.of(result).energy_kwh)
-
-
-def test_a_shared_gpu_is_busy_once():
     result = simulate(guaranteed_and_opportunistic(), make_policy("antman"))
     assert len(np.unique(result.log[:, 0])) == 2
     assert RunMetrics.of(result).busy_gpus == pytest.approx(1.0)
     assert RunMetrics.of(result).busy_gpus == pytest.approx(Usage.of(result).held)
-
-
-def test_intervals_within_and_over_one_another_count_once_on_every_node():
-    """GPU 0 of node 0 is held from 0 to 120 s, GPU 0 of node 1 from 0 to 30 s, two whole GPUs of node 1 for 10 s."""
+    # GPU 0 of node 0 is held from 0 to 120 s, GPU 0 of node 1 from 0 to 30 s, two whole GPUs of node 1 for 10 s.
     instance = random_instance(4, jobs=4, nodes=2, types=1, span_s=10.0, kinds=True)
     share = next(i for i, c in enumerate(instance.configurations) if c.share < 1.0)
     whole = next(i for i, c in enumerate(instance.configurations) if (c.gpus_per_node, c.nodes, c.share) == (2, 1, 1.0))
@@ -132,3 +118,32 @@ def test_a_finished_run_reads_back_from_the_store_as_it_was(tmp_path):
     assert list(stored_values(store.path)) == ["a", "b", "c"]
     again.keep({"b"})
     assert list(stored_values(store.path)) == ["b"]
+
+
+def test_the_usage_of_two_jobs_on_a_gpu_by_hand():
+    """The guaranteed job ends at 1,030 s, the other at 1,482.8125 s: 500 + 800 s of work, 10 and 5 of 20 GiB."""
+    result = simulate(guaranteed_and_opportunistic(), AntMan())
+    usage = Usage.of(result)
+    assert usage.makespan_s == pytest.approx(1482.8125)
+    assert usage.computing == pytest.approx(1300.0 / 1482.8125)
+    assert usage.memory == pytest.approx((10.0 * 1030.0 + 5.0 * 1482.8125) / (20.0 * 1482.8125))
+    assert usage.held == pytest.approx(1.0)
+    times = JobTimes.by_label(result)
+    assert times["guaranteed"] == JobTimes(1, pytest.approx(1030.0), 0.0, pytest.approx(1.03), pytest.approx(1.03))
+    assert times["opportunistic"].stretch == pytest.approx(1.4828125)
+    result = simulate(three_jobs(), make_policy("edf"))
+    usage = Usage.of(result)
+    assert usage.computing == pytest.approx(usage.held)
+    assert set(JobTimes.by_label(result)) == {"guaranteed"}
+
+
+@pytest.mark.parametrize("name", ["edf", "antman", "fill"])
+def test_no_more_is_used_than_is_held_and_no_more_held_than_there_is(name):
+    for seed in range(4):
+        instance = by_utilisation(random_instance(seed, jobs=20, kinds=True))
+        instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 2 == 0))
+        result = simulate(instance, make_policy(name))
+        usage, times = Usage.of(result), JobTimes.by_label(result)
+        assert 0.0 < usage.computing <= usage.held + 1e-9 <= 1.0 + 2e-9
+        assert times["guaranteed"].jobs + times["opportunistic"].jobs == 20
+        assert times["guaranteed"].stretch >= 1.0 - 1e-9

@@ -17,17 +17,10 @@ def run(policy, seed, energy, tardiness=0.0, **other):
     return RunSummary(policy=policy, seed=seed, energy_eur=energy, tardiness_eur=tardiness, **{**values, **other})
 
 
-def test_a_saving_is_a_ratio_of_means_not_a_mean_of_ratios():
-    # Together 60 of 100 + 1; the mean of the ratios would be 1 - (0.5 + 10) / 2 = -4.25.
+def test_a_saving_is_a_ratio_of_means_not_a_mean_of_ratios_and_none_against_nothing():
     assert paired_saving([50.0, 10.0], [100.0, 1.0]).value == pytest.approx(1.0 - 60.0 / 101.0)
-
-
-def test_a_saving_against_nothing_is_not_a_number():
     assert math.isnan(paired_saving([1.0], [0.0]).value)
     assert paired_saving([1.0] * 5, [0.0, 1.0, 1.0, 1.0, 1.0]).interval is None
-
-
-def test_equal_savings_on_every_seed_have_an_interval_of_no_width():
     assert paired_saving([5.0, 50.0, 1.0, 2.0, 3.0], [10.0, 100.0, 2.0, 4.0, 6.0]).interval == pytest.approx((0.5, 0.5))
 
 
@@ -64,11 +57,6 @@ def test_intervals_are_the_same_at_every_call():
     assert first == paired_saving(*costs).interval
 
 
-def test_a_gap_is_the_mean_cost_above_the_mean_bound():
-    assert gap([12.0, 18.0], [10.0, 10.0]) == pytest.approx(0.5)
-    assert math.isnan(gap([1.0], [0.0]))
-
-
 def test_a_policy_is_summed_up_over_its_seeds():
     runs = [
         run("edf", 0, 10.0, 10.0, late_jobs=2), run("sts", 0, 9.0, decision_s=2.0),
@@ -93,15 +81,11 @@ def test_savings_are_paired_by_seed_whatever_the_order_of_the_runs():
     assert summarise([*edf, *sts], "edf")[1].saving_interval == pytest.approx((0.5, 0.5))
 
 
-def test_an_unknown_reference_is_refused():
+def test_an_unknown_reference_and_other_seeds_are_refused_and_gaps_and_rounds_of_nothing_are_none():
     with refused("reference", "fifo", "one of the policies compared: edf"):
         summarise([run("edf", 0, 1.0)], "fifo")
-
-
-def test_policies_that_ran_on_other_seeds_are_refused():
     with refused("runs of sts", [1]):
         summarise([run("edf", 0, 1.0), run("sts", 1, 1.0)], "edf")
-
-
-def test_a_run_without_a_round_took_no_time_per_round():
     assert run("edf", 0, 1.0, rounds=0).decision_s_per_round == 0.0
+    assert gap([12.0, 18.0], [10.0, 10.0]) == pytest.approx(0.5)
+    assert math.isnan(gap([1.0], [0.0]))

@@ -54,16 +54,13 @@ def test_json_has_numbers_in_full_and_null_for_what_is_none():
     assert document["notes"] == list(TABLE.notes)
 
 
-def test_html_says_the_same_as_markdown_and_escapes_names():
+def test_html_says_the_same_as_markdown_with_scopes_and_numbers_to_sort_by():
     html = table_text(TABLE, "html")
     cells = Cells(html)
     assert cells.rows == [["policy", "total\N{NO-BREAK SPACE}€", "saved, 100 %"], *TABLE.texts()]
     assert "script" not in cells.tags
     assert "<caption>Costs &amp; &lt;more&gt;</caption>" in html
     assert '<p class="note">A note: 5 % &amp; &lt;b&gt;.</p>' in html
-
-
-def test_html_has_headings_with_a_scope_and_numbers_in_full_to_sort_by():
     cells = Cells(table_text(TABLE, "html")).cells
     assert [(tag, attrs["scope"]) for tag, attrs in cells if "scope" in attrs] == [("th", "col")] * 3 + [
         ("th", "row")

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.actions import actions_of
-from gpusched_operations.live.drive_state import TRANSITIONS, DriveState
+from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.driven_job import TRANSITIONS
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import Report
@@ -95,7 +96,7 @@ def test_a_job_goes_through_the_states_of_the_table(tmp_path, transitions):
     made.observe()
     assert made.state.jobs == {}
     assert transitions == {
-        ("absent", "waiting"), ("waiting", "held"), ("held", "starting"), ("starting", "running"),
+        ("absent", "pending"), ("pending", "held"), ("held", "starting"), ("starting", "running"),
         ("running", "stopping"), ("stopping", "held"), ("running", "starting"), ("starting", "held"),
         ("held", "releasing"), ("releasing", "left"), ("left", "absent"),
     }  # fmt: skip
@@ -153,8 +154,8 @@ def test_an_answer_about_other_jobs_or_what_they_do_not_allow_does_nothing(tmp_p
     made.apply(stops)
     assert set(made.actions.refused) == {"1", "2", "3"}
     assert slurm.stopped == []
-    told = {"1": JobRules.of({}).describe(made._snapshot.job("1"))}  # as if a policy had been told of it
-    actions = actions_of(stops, made._snapshot, made.state.jobs, told, {"v1": "V100", "v2": "V100", "a1": "A100"})
+    known = {"1": JobRules.of({}).describe(made._seen.job("1"))}  # as if it had been in a request
+    actions = actions_of(stops, made._seen, made.state.jobs, known, {"v1": "V100", "v2": "V100", "a1": "A100"})
     assert (actions.stops, "checkpoint" in actions.refused["1"]) == ((), True)
     for wrong in ({}, {"jobs": 3}, {"jobs": [{}]}, {"jobs": [{"id": "1", "action": "kill"}]}):
         with pytest.raises(InputError, match="answer"):
@@ -213,7 +214,7 @@ def test_a_job_that_slurm_never_stops_is_not_stopped_again(tmp_path, monkeypatch
         made.round()
         slurm.pause(30.0)
     assert tried == [1]
-    assert (made.state.jobs["1"].ours, made.state.jobs["1"].stopped) == (False, False)
+    assert made.state.jobs["1"].state == "running"
     assert [fields["action"] for fields in kinds(events, "refused")] == ["stop"]
 
 
@@ -267,7 +268,7 @@ def test_a_report_of_a_former_run_is_ignored_and_an_absurd_one_is_refused(tmp_pa
     for restarts, epochs, believed in ((0, 5.0, 5.0), (0, 4.0, 5.0), (0, 91.0, 5.0), (1, 60.0, 5.0), (0, 6.0, 6.0)):
         slurm.posted["1"] = Report("1", restarts, epochs, slurm.now_s)
         made.observe()
-        assert made.state.jobs["1"].epochs == believed
+        assert made.state.jobs["1"].progress.epochs == believed
     assert [fields["why"] for fields in kinds(events, "report-refused")] == [
         "4 epochs after 5 in the same run",
         "91 epochs of at most 90",
@@ -314,7 +315,7 @@ def test_a_power_limit_is_written_where_a_prolog_reads_it(tmp_path):
     made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "V100x4@0.7", "v1")}))
     made.round()
     assert slurm.jobs[1].admin_comment == "theirs,gpusched-power=0.7"
-    assert made.state.jobs["1"].configuration == "V100x4@0.7"
+    assert made.state.jobs["1"].run.configuration == "V100x4@0.7"
 
 
 FAULTS = ["die", "die-after", "late", "timeout", "down", "garbage", "refuse"]

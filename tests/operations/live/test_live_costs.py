@@ -12,7 +12,8 @@ import pytest
 from gpusched_baselines import edf
 from gpusched_env import simulate
 from gpusched_env.simulator import Result
-from gpusched_operations.live.costs import Interval, PlayedRun, RealRun, SeenInRequests, played_back
+from gpusched_operations.live.costs import PlayedRun, RealRun, SeenInRequests, played_back
+from gpusched_operations.live.last_drive import Interval
 from gpusched_operations.service.decision import Decider, OpenRequest, PolicyCatalogue
 from instances import HOUR, three_jobs
 

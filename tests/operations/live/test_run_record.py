@@ -10,7 +10,7 @@ from gpusched_env.audit import audit
 from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import read_run
 from gpusched_operations.live.journal import Journal, read_journal
-from gpusched_operations.live.last_drive import LiveInterval, last_drive, separate
+from gpusched_operations.live.last_drive import Interval, last_drive, separate
 from gpusched_operations.live.lease import JOURNAL
 from gpusched_operations.live.run_record import write_drive
 from made_up_drives import ELASTIC, driver, scripted
@@ -125,7 +125,9 @@ def test_without_complete_jobs_there_is_no_run(tmp_path):
 
 
 def test_times_that_were_rounded_do_not_overlap():
-    late, next_one = LiveInterval("V100x4", ("v1",), 0.0, 10.6, 0.0), LiveInterval("V100x4", ("v1",), 10.0, 20.0, 10.0)
-    both = LiveInterval("V100x4", ("v2",), 0.0, 10.0, 0.0), LiveInterval("V100x4", ("v2",), 10.0, 30.0, 10.0)
+    late, next_one, *both = (
+        Interval("1", "V100x4", (node,), None, *times)
+        for node, times in (("v1", (0.0, 10.6)), ("v1", (10.0, 20.0)), ("v2", (0.0, 10.0)), ("v2", (10.0, 30.0)))
+    )
     separate([[late], [next_one], list(both)])
     assert (late.end_s, both[0].end_s) == (10.0, 9.999)

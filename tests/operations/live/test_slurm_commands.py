@@ -9,7 +9,8 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_operations.live.slurm_commands import JOBS_A_CALL, TRIES, Done, SlurmControl, SlurmError
-from gpusched_operations.live.slurm_requests import SubmittedRequest, requests_of
+from gpusched_operations.live.slurm_requests import SubmittedRequest
+from gpusched_operations.live.slurm_state import cluster_of
 
 
 def control(*answers: Done | BaseException, dry: bool = False):
@@ -112,10 +113,7 @@ def job(**fields):
         ({"tres_per_node": "gres:gpu:2"}, {"TresPerNode": "gres:gpu:4", "ReqNodeList": "a1"}),
         ({"tres_per_node": "gres:gpu"}, {"TresPerNode": "gres:gpu:4", "ReqNodeList": "a1"}),
         ({"tres_per_node": "gres/gpu:v100:2"}, {"TresPerNode": "gres/gpu:a100:4", "ReqNodeList": "a1"}),
-        (
-            {"tres_per_node": "gres:gpu:2,gres:nvme:1"},
-            {"TresPerNode": "gres:gpu:4,gres:nvme:1", "ReqNodeList": "a1"},
-        ),
+        ({"tres_per_node": "gres:gpu:2,gres:nvme:1"}, {"TresPerNode": "gres:gpu:4,gres:nvme:1", "ReqNodeList": "a1"}),
         ({"tres_per_node": "", "tres_per_job": "gres:gpu:2"}, {"TresPerJob": "gres:gpu:4", "ReqNodeList": "a1"}),
     ],
 )
@@ -166,21 +164,18 @@ def test_jobs_that_cannot_be_placed_are_told_why(fields, why):
 
 
 def test_newer_versions_write_numbers_as_objects():
-    set_to = {"set": True, "infinite": False, "number": 2}
-    text = json.dumps(
-        {"jobs": [job(job_id=5, node_count=set_to, priority={"set": False, "infinite": False, "number": 0})]}
-    )
-    assert requests_of(text)["5"].nodes == 2
-    for wrong in ("", "{}", "[]", '{"jobs": [3]}'):
-        with pytest.raises(InputError, match="squeue"):
-            requests_of(wrong)
+    unset, two = ({"set": on, "infinite": False, "number": 2 * on} for on in (False, True))
+    assert SubmittedRequest.of(job(job_id=5, node_count=two, priority=unset)).nodes == 2
 
 
 def test_one_job_that_cannot_be_read_costs_the_others_nothing():
     """And keeps its form and place, so that it can be restored."""
     bad = job(job_id=6, priority=math.inf, node_count="two", required_nodes="v1", het_job_id=10**400)
-    told = requests_of(json.dumps({"jobs": [job(job_id=5), bad, job(job_id="x")]}))
-    assert set(told) == {"5", "6"}
-    assert not told["5"].why_not
-    assert told["6"].why_not == "Slurm tells no number for node_count, priority, het_job_id"
-    assert (told["6"].tres, told["6"].places) == (told["5"].tres, "v1")
+    tasks = job(job_id=7, array_job_id=7, array_task_string="1-2")
+    jobs = cluster_of(json.dumps({"jobs": [job(job_id=5), bad, job(job_id="x"), tasks]}), "", 0.0).jobs
+    asked = {each.id: each.request for each in jobs}
+    assert not asked["5"].why_not
+    assert asked["6"].why_not == "Slurm gives no number for node_count, priority, het_job_id"
+    assert asked["0"].why_not == "Slurm gives no number for job_id"
+    assert all("array" in asked[name].why_not for name in ("7_1", "7_2"))  # the driver holds jobs by whole ids alone
+    assert (asked["6"].tres, asked["6"].places) == (asked["5"].tres, "v1")

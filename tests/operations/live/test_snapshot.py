@@ -16,13 +16,7 @@ from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import simulate
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.snapshot import given_done, take_snapshot
-from gpusched_operations.live.snapshot_page import (
-    defaults_table,
-    jobs_table,
-    left_out_table,
-    policies_table,
-    sentences,
-)
+from gpusched_operations.live.snapshot_page import defaults_table, jobs_table, left_out_table, policies_table, sentences
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 

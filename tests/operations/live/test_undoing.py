@@ -21,6 +21,7 @@ from gpusched_operations.live import lease as leases
 from gpusched_operations.live.acting import DriveSettings
 from gpusched_operations.live.asking import ask_service, key_of
 from gpusched_operations.live.drive_state import STATE_FILE, DriveState
+from gpusched_operations.live.driven_job import Held, Pending, Running, Stopping, as_a
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.lease import DRIVER_LOCK, Lease, locked, partition_lock, release_now
@@ -136,23 +137,34 @@ def anew(slurm: MadeUpSlurm, **changes: Any) -> MadeUpSlurm:
 def test_a_job_that_only_has_the_id_of_a_driven_one_is_not_touched(slurm, tmp_path, changes):
     slurm.submit(MadeUpJob(1, ELASTIC, tres="gres:gpu:2", work_s=1e6), held=True)
     left(slurm, tmp_path, *START_STOP)
-    assert DriveState.load(tmp_path, "gpu").jobs["1"].epochs
+    assert DriveState.load(tmp_path, "gpu").jobs["1"].progress
     other = anew(slurm, **changes)
     assert release_now(tmp_path, "gpu", SlurmControl(other.run, pause=other.pause), "by hand") == []
-    assert (other.jobs[1].request(), other.jobs[1].reason, other.touched) == (
-        other.jobs[1].first,
-        "JobHeldUser",
-        set(),
-    )
+    assert (other.jobs[1].request(), other.jobs[1].reason, other.touched) == (other.jobs[1].first, "JobHeldUser", set())
     left(slurm, tmp_path / "again", *START_STOP)
     made, events = driver(other, tmp_path, scripted())
     made.observe()
     assert [fields["job"] for fields in kinds(events, "other-job")] == ["1"]
     if "comment" in changes:  # it opts in: as a new job
-        assert (made.state.jobs["1"].epochs, made.state.jobs["1"].request.tres) == (None, "gres:gpu:8")
+        assert (made.state.jobs["1"].progress, made.state.jobs["1"].request.tres) == (None, "gres:gpu:8")
     else:
         assert made.state.jobs == {}
         assert other.touched == set()
+
+
+def test_a_state_is_read_as_it_was_written(slurm, tmp_path):
+    run = Running("V100x2", ("v1",), 2, 5.0, stopped_s=4.0)
+    stages = Pending(3.0), Held(3.0, confirmed=True), run, as_a(Stopping, run, ready_s=6.0, first_epochs=0.5)
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+    left(slurm, tmp_path, *START_STOP)
+    job = DriveState.load(tmp_path, "gpu").jobs["1"]
+    assert (job.state, job.last.nodes, job.progress.epochs > 0.0) == ("held", ("a1",), True)
+    state = DriveState("gpu", jobs={str(n): replace(job, stage=each) for n, each in enumerate(stages)})
+    state.save(tmp_path)
+    assert DriveState.load(tmp_path, "gpu") == state
+    (tmp_path / STATE_FILE).write_text(json.dumps({"form": 1, "partition": "gpu", "jobs": {}}))
+    with pytest.raises(InputError, match="a state of form 2"):
+        DriveState.load(tmp_path, "gpu")
 
 
 def test_a_state_is_of_one_cluster(slurm, tmp_path):

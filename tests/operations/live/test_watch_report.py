@@ -20,13 +20,7 @@ from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.cli.app import app
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal
-from gpusched_operations.live.watch_report import (
-    about_the_journal,
-    drifts,
-    jobs_without_times,
-    scenario_of,
-    trace_csv,
-)
+from gpusched_operations.live.watch_report import about_the_journal, drifts, jobs_without_times, scenario_of, trace_csv
 from gpusched_operations.live.watch_savings import Schedule, blocks_of, savings_table
 from gpusched_operations.live.watching import ClusterWatch, watch_on
 from played_cluster import PlayedCluster, PlayedJob

@@ -123,7 +123,7 @@ BAD = [
         "cluster.nodes[1].gpus",
         "at most 1, for which H100 has",
     ),
-    (("cluster", "tenants"), [{"name": "a"}, {"name": "a/b"}], "cluster.tenants[1].name", "a text without '/'"),
+    (("cluster", "tenants"), [{"name": "a", "cells": [["V100", 3, 0]]}], "cluster.tenants[0].cells[0][2]", ""),
     (("configurations",), ["V100x1", "P1x1"], "configurations[1].gpu_type", "one of V100, H100"),
     (("configurations",), ["V100"], "configurations[0]", "a name such as V100x4"),
     (("configurations",), ["V100x\u0661"], "configurations[0]", "a name such as V100x4"),

@@ -60,22 +60,19 @@ def test_sts_finds_the_optimum_of_one_job_alone():
 
 
 @pytest.mark.usefixtures("_needs_highs")
-def test_a_bound_that_is_broken_is_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_a_bound_that_is_broken_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "certify_round", lambda *_, **__: RoundCertificate(99.0, 99.0, (0,), 1, 0.0))
     with pytest.raises(BoundBrokenError, match="policy fifo costs 4"):
         certify(one_job, [fifo()], [0], problems=["round"])
 
 
-def test_a_static_instance_keeps_the_time_to_the_due_date():
+def test_a_static_instance_keeps_the_time_to_the_due_date_and_a_known_one_needs_all_its_epochs():
     instance = random_instance(0, restart_s=50.0)
     static = static_instance(instance, known=False)
     assert np.all(static.jobs.submission_s == 0.0)
     assert static.jobs.due_s == pytest.approx(instance.jobs.due_s - instance.jobs.submission_s)
     assert np.all(static.jobs.restart_s == 0.0)
     assert np.array_equal(static.jobs.epochs_needed, instance.jobs.epochs_needed)
-
-
-def test_in_a_known_instance_every_job_needs_all_its_epochs_and_policies_are_told():
     static = static_instance(random_instance(0), known=True)
     assert np.array_equal(static.jobs.epochs_needed, static.jobs.max_epochs)
     assert static.jobs.distributions == (CERTAIN,)
@@ -92,7 +89,7 @@ def test_in_a_known_instance_every_job_needs_all_its_epochs_and_policies_are_tol
         ({"limit_s": 0.0}, "limit_s"),
     ],
 )
-def test_bad_input_is_named(change: dict[str, object], field: str):
+def test_bad_input_is_named(change, field):
     good = {"policies": [Greedy()], "seeds": [0]}
     with refused(field):
         certify(one_job, **(good | change))
@@ -104,25 +101,25 @@ def run(
     return CertifiedRun(problem, seed, 4, 2, policy, cost, bound, bound, 0.5)
 
 
-def test_the_summary_by_policy():
+def test_the_summary_by_policy_has_no_gap_to_a_bound_of_nothing():
     runs = [run(seed=seed, cost=cost) for seed, cost in enumerate((1.0, 1.005, 1.5, 3.0))]
     (row,) = policy_table(runs).as_dicts()
     assert (row["instances"], row["median_gap"], row["worst_gap"]) == (4, pytest.approx(0.2525), pytest.approx(2.0))
     assert (row["within_1_percent"], row["optimal"]) == (0.5, 0.25)
-
-
-def test_an_instance_with_a_bound_of_nothing_has_no_gap():
     runs = [run(cost=0.0, bound=0.0), run(seed=1, cost=2.0, bound=0.0)]
     (row,) = policy_table(runs).as_dicts()
     assert math.isnan(row["median_gap"])
     assert (row["within_1_percent"], row["optimal"]) == (0.5, 0.5)
+    (row,) = policy_table([run(bound=0.0)]).texts()
+    assert row[3:5] == ["n/a", "n/a"]
+    (row,) = instance_table([run(bound=0.0)], ["p"]).texts()
+    assert (row[4], row[6]) == ("n/a", "n/a")
 
 
 @pytest.mark.parametrize(
-    ("gap", "text"),
-    [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x")],
+    ("gap", "text"), [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x")]
 )
-def test_gaps_are_written_as_percentages_or_multiples(gap: float, text: str):
+def test_gaps_are_written_as_percentages_or_multiples(gap, text):
     assert gap_text(gap) == text
 
 
@@ -138,13 +135,6 @@ def test_the_tables_hold_every_instance_and_every_policy():
         ["known", "b"],
     ]
     assert "4 problems, of which the solver closed 4 to 0.01 % within 5 s each." in notes(runs, 5.0)
-
-
-def test_a_gap_to_a_bound_of_nothing_is_written_as_no_number():
-    (row,) = policy_table([run(bound=0.0)]).texts()
-    assert row[3:5] == ["n/a", "n/a"]
-    (row,) = instance_table([run(bound=0.0)], ["p"]).texts()
-    assert (row[4], row[6]) == ("n/a", "n/a")
 
 
 def test_the_files_hold_every_run_and_no_nan():

@@ -1,7 +1,5 @@
 """Optima of small instances where the price of energy or the cap of the site changes, by hand and against bounds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -33,22 +31,16 @@ def optimum(instance: Instance) -> float:
     return found.best_eur
 
 
-def test_two_jobs_on_one_gpu_share_the_cheap_hour():
+def test_the_optimum_is_in_the_cheap_hours_and_under_the_cap():
     """Prices 3 and 1: an hour each, both due after two."""
     two = kilowatt_cluster([hours_job(2.0, {ONE: 1.0}, 10.0) for _ in range(2)], [1], [ONE])
     assert optimum(replace(two, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(4.0)
-
-
-def test_a_job_of_two_hours_pauses_in_the_costly_hour_between():
     one = kilowatt_cluster([hours_job(4.0, {ONE: 2.0}, 10.0)], [1], [ONE])
     priced = replace(one, prices=hourly(1.0, 9.0, 1.0, 9.0))
     assert optimum(priced) == pytest.approx(2.0)
     schedule = certify.certify_static(priced).schedule
     assert [(stay.start_s / HOUR, stay.seconds / HOUR) for stay in schedule.stays] == [(0.0, 1.0), (2.0, 1.0)]
-
-
-def test_a_cap_that_falls_lets_one_of_two_jobs_wait():
-    """1 kW each for an hour; from 0.5 h on only one may run: it ends late by 0.5 h, at 10 €/h, at 1 €/kWh."""
+    # 1 kW each for an hour; from 0.5 h on only one may run: it ends late by 0.5 h, at 10 €/h, at 1 €/kWh.
     two = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}, 10.0) for _ in range(2)], [2], [ONE])
     assert optimum(two.with_mechanisms(PowerCap((0.0, 0.5 * HOUR), (2.0, 1.0)))) == pytest.approx(2.0 + 5.0, rel=1e-3)
 
@@ -63,7 +55,7 @@ def priced(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_bound_is_below_the_optimum_and_policies_above_it(seed: int):
+def test_the_bound_is_below_the_optimum_and_policies_above_it(seed):
     instance = static_instance(priced(seed), known=True)
     found = certify.certify_static(instance, limit_s=20.0)
     assert capacity_bound(instance) <= found.best_eur * (1.0 + 1e-6)

@@ -20,33 +20,24 @@ def rates_eur_per_h(jobs: int, nodes: list[int], configurations: list[Configurat
     return {held: rate / EUR_PER_H for held, rate in Patterns.of(of).rates().items()}
 
 
-def test_two_jobs_on_a_node_of_two_gpus():
+def test_jobs_of_a_node_add_up_and_are_placed_where_they_cost_least():
     found = rates_eur_per_h(2, [2], [ONE, TWO])
     expected = {(-1, -1): 0, (0, -1): 1, (-1, 0): 1, (0, 0): 2, (1, -1): 2, (-1, 1): 2}
     assert found == pytest.approx(expected)
-
-
-def test_jobs_are_placed_where_they_cost_least():
-    """Two jobs of one GPU share a node, so that the other one stays off; each node costs 3 €/h to keep on."""
+    # Two jobs of one GPU share a node, so that the other one stays off; each node costs 3 €/h to keep on.
     found = rates_eur_per_h(2, [2, 2], [ONE, TWO], base_w=3000.0)
     assert found[0, 0] == pytest.approx(3 + 2)
     assert found[0, 1] == pytest.approx(6 + 3)
     assert (1, 1) in found
 
 
-def test_a_shared_gpu_counts_once_and_holds_no_more_than_one():
+def test_a_shared_gpu_counts_once_and_holds_no_more_than_one_and_several_nodes_must_be_whole_and_empty():
     found = rates_eur_per_h(3, [1], [HALF, THIRD])
     assert found[0, 0, -1] == found[0, 1, -1] == found[1, 1, -1] == pytest.approx(1.0)
     assert (0, 0, 0) not in found
     assert (1, 1, 1) not in found
-
-
-def test_three_shares_of_a_third_fill_a_gpu_in_spite_of_rounding():
     tenth = Configuration("V", 1, share=0.1)
     assert (0,) * 10 in rates_eur_per_h(10, [1], [tenth])
-
-
-def test_several_nodes_must_be_whole_and_empty():
     found = rates_eur_per_h(2, [2, 2], [ONE, BOTH])
     assert found[1, -1] == pytest.approx(4.0)
     assert (1, 0) not in found
@@ -72,7 +63,7 @@ def test_a_job_that_holds_something_for_nothing_dominates_no_pattern_without_it(
     assert {tuple(held) for held in Patterns.of(both).undominated().held} == {(-1, -1), (0, -1), (-1, 0), (0, 0)}
 
 
-def test_an_instance_that_is_not_small_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_an_instance_that_is_not_small_is_refused(monkeypatch):
     monkeypatch.setattr("gpusched_reproductions.certify.patterns.MOST", 20)
     with refused("jobs", 4, "at most 20 patterns"):
         Patterns.of(small_random_instance(0, jobs=4))

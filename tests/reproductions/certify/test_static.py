@@ -30,34 +30,25 @@ def assert_solved(found: StaticCertificate, eur: float) -> None:
     assert found.bound_eur <= found.best_eur
 
 
-def test_one_job_switches_when_it_must():
+def test_optima_by_hand():
     """3 h on one GPU for 3 €, 2 h on two for 4 €; due after 2.5 h, it runs half of its epoch on each."""
     job = hours_job(2.5, {ONE: 3.0, TWO: 2.0})
     found = certify_static(kilowatt_cluster([job], [2], [ONE, TWO]))
     assert_solved(found, 3.5)
     assert sorted(stay.held for stay in found.schedule.stays) == [(0,), (1,)]
     assert found.schedule.completion_s == pytest.approx([2.5 * HOUR])
-
-
-def test_tardiness_is_bought_where_it_is_cheaper_than_energy():
-    """An hour of tardiness costs 50 cents: less than the euro that saving it costs."""
+    # An hour of tardiness costs 50 cents: less than the euro that saving it costs.
     job = hours_job(2.0, {ONE: 3.0, TWO: 2.0}, weight_eur_per_h=0.5)
     assert_solved(certify_static(kilowatt_cluster([job], [2], [ONE, TWO])), 3.0 + 0.5)
-
-
-def test_three_jobs_on_one_gpu_go_by_weight_over_length():
-    """Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, tardiness 9 + 3 · 10 + 6 · 6 €."""
+    # Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, tardiness 9 + 3 · 10 + 6 · 6 €.
     jobs = [hours_job(0.0, {ONE: hours}, weight) for hours, weight in ((3.0, 6.0), (1.0, 9.0), (2.0, 10.0))]
     assert_solved(certify_static(kilowatt_cluster(jobs, [1], [ONE])), 6.0 + 9.0 + 30.0 + 36.0)
-
-
-def test_a_job_that_is_done_does_not_come_back_because_it_would_cost_nothing():
-    """One shared GPU: the first job ends in time after 1 h, the second one goes on for an hour, alone and late."""
+    # One shared GPU: the first job ends in time after 1 h, the second one goes on for an hour, alone and late.
     jobs = [hours_job(1.0, {HALF: 1.0}), hours_job(1.0, {HALF: 2.0})]
     assert_solved(certify_static(kilowatt_cluster(jobs, [1], [HALF])), 2.0 + 100.0)
 
 
-def test_a_bound_above_a_schedule_is_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_a_bound_above_a_schedule_is_an_error(monkeypatch):
     def too_high(*problem: object) -> StaticSolution:
         solution = solve_static(*problem)
         return replace(solution, bound_eur=1.01 * solution.bound_eur)
@@ -137,17 +128,11 @@ def test_finer_boundaries_never_weaken_the_bound():
     assert np.all(np.diff(bounds) >= -1e-6 * bounds[-1])
 
 
-def test_jobs_that_come_later_are_refused():
+def test_jobs_that_come_later_or_slow_one_another_down_and_spread_gpus_are_refused():
     with refused("jobs.submission_s"):
         certify_static(random_instance(0, jobs=3))
-
-
-def test_jobs_that_slow_one_another_down_are_refused():
     with refused("interference", "a model"):
         certify_static(random_instance(0, jobs=3, span_s=0.0, kinds=True, interference=True))
-
-
-def test_spread_gpus_are_refused():
     instance = random_instance(0, jobs=3, spread=True)
     with refused("configurations", ["T0~2", "T0~3", "T0~5", "T1~2", "T1~3", "T1~5"], "none that is spread"):
         refuse_spread(instance)

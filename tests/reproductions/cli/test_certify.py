@@ -53,11 +53,18 @@ def test_shares_and_whole_nodes_are_certified_too():
     assert "3 problems" in done.stdout
 
 
-def test_policies_that_do_not_fit_beside_one_another_get_a_table_of_their_own():
+def test_policies_that_do_not_fit_beside_one_another_get_a_table_each_and_a_broken_bound_is_one_line(monkeypatch):
     names = ["edf", "random-greedy", "sts", "fifo"]
     assert command._groups(names, 190) == [names]
     assert command._groups(names, 100) == [["edf", "random-greedy"], ["sts", "fifo"]]
     assert command._groups(names, 40) == [[name] for name in names]
+
+    def broken(*_, **__):
+        raise BoundBrokenError("policy edf costs 1 €, below 2 €")
+
+    monkeypatch.setattr(command, "certify", broken)
+    done = gpusched("certify", "-p", "edf", "--seeds", "0", *SMALL)
+    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "error: policy edf costs 1 €, below 2 €")
 
 
 def test_a_missing_solver_is_one_line_that_says_how_to_get_it(monkeypatch):
@@ -67,15 +74,6 @@ def test_a_missing_solver_is_one_line_that_says_how_to_get_it(monkeypatch):
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1].startswith("error: the solver HiGHS needs the package")
     assert 'pip install "gpusched-env[solvers]"' in done.stderr
-
-
-def test_a_broken_bound_ends_in_one_line_and_exit_code_one(monkeypatch):
-    def broken(*_, **__):
-        raise BoundBrokenError("policy edf costs 1 €, below 2 €")
-
-    monkeypatch.setattr(command, "certify", broken)
-    done = gpusched("certify", "-p", "edf", "--seeds", "0", *SMALL)
-    assert (done.exit_code, done.stderr.splitlines()[-1]) == (1, "error: policy edf costs 1 €, below 2 €")
 
 
 @pytest.mark.parametrize(

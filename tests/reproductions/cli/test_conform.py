@@ -26,7 +26,6 @@ DEMANDS = FOLDER.parents[1] / "gavel_policies" / "demands_and_answers.json.gz"
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Path:
-    """Copy an instance and its answers."""
     if not FOLDER.is_dir():
         pytest.skip(f"the published answers are not in {FOLDER}")
     for name in ("high-10-0.csv", "results.csv"):
@@ -35,28 +34,27 @@ def instance(tmp_path: Path) -> Path:
 
 
 def without(instance: Path, *methods: str) -> None:
-    """Take these methods out of the published answers."""
     results = instance.parent / "results.csv"
     rows = results.read_text(encoding="utf-8").splitlines()
     kept = [row for row in rows if row.split(",")[3] not in methods]
     results.write_text("\n".join(kept), encoding="utf-8")
 
 
-def test_answers_that_agree_are_counted(instance: Path):
+def test_answers_that_agree_are_counted(instance):
     without(instance, "STS")
     done = gpusched("conform", "gpuspb", instance)
     assert (done.exit_code, done.stdout.strip()) == (0, "5 of 5 agree")
     assert gpusched("conform", "gpuspb", instance.parent).stdout == done.stdout
 
 
-def test_an_answer_that_costs_much_less_differs_too(instance: Path):
+def test_an_answer_that_costs_much_less_differs_too(instance):
     done = gpusched("conform", "gpuspb", instance)
     assert done.exit_code == 1
     assert "high-10-0, sts (published as STS): energy [EUR]: published 2758.1100, ours" in done.stdout
     assert done.stdout.rstrip().endswith("5 of 7 agree")
 
 
-def test_an_answer_that_differs_is_printed_and_ends_in_1(instance: Path):
+def test_an_answer_that_differs_is_printed_and_ends_in_1(instance):
     without(instance, "STS")
     results = instance.parent / "results.csv"
     rows = results.read_text(encoding="utf-8").splitlines()
@@ -73,7 +71,7 @@ def test_an_answer_that_differs_is_printed_and_ends_in_1(instance: Path):
 
 
 @pytest.mark.skipif(not path_of(3).is_file(), reason=f"needs {path_of(3)}, of github.com/pkusys/Muri")
-def test_a_trace_of_muri_agrees_and_one_of_half_the_jobs_does_not(tmp_path: Path):
+def test_a_trace_of_muri_agrees_and_one_of_half_the_jobs_does_not(tmp_path):
     rows = path_of(3).read_text(encoding="utf-8").splitlines()
     whole = tmp_path / "trace3.csv"
     whole.write_text("\n".join(rows), encoding="utf-8")
@@ -102,7 +100,7 @@ def demands(tmp_path: Path) -> Path:
     return path
 
 
-def test_allocations_are_compared_by_the_value_of_their_objective(demands: Path):
+def test_allocations_are_compared_by_the_value_of_their_objective(demands):
     done = gpusched("conform", "gavel", demands)
     assert done.exit_code == 1
     assert "demand 1, las: published 0.75, ours 1.5 (+100.00% better)" in done.stdout
@@ -132,7 +130,7 @@ def test_all_answers_of_the_published_policy_classes_agree():
         (("gaia", "."), "a folder with signal_*.csv, pai_1k.csv and results.csv"),
     ],
 )
-def test_what_is_no_answer_is_refused(arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch):
+def test_what_is_no_answer_is_refused(arguments, says, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "high-10-0.csv").write_text("job\n", encoding="utf-8")
     done = gpusched("conform", *arguments)
@@ -164,7 +162,7 @@ def two_jobs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_signal_of_ones_own_is_compared_with_what_is_there(two_jobs: Path):
+def test_a_signal_of_ones_own_is_compared_with_what_is_there(two_jobs):
     done = gpusched("conform", "gaia", two_jobs / "signal_X.csv")
     assert done.stdout.splitlines() == [
         "X, Lowest-Slot: starts and lengths: published 1 pieces, ours 0 of 2 the same",
@@ -175,7 +173,7 @@ def test_a_signal_of_ones_own_is_compared_with_what_is_there(two_jobs: Path):
 
 
 @pytest.mark.parametrize("ticks", [0, 1, 2, 3, 29])
-def test_of_jobs_that_arrive_together_the_programs_heap_decides_which_is_first(ticks: int):
+def test_of_jobs_that_arrive_together_the_programs_heap_decides_which_is_first(ticks):
     queue, other = TickQueue(), TickQueue()
     for job in range(7):
         queue.add(job, 5.0 * (job // 4))
@@ -223,7 +221,7 @@ virtualClusters: {A: {virtualCells: [{cellType: N, cellNumber: 1}]}}
 """
 
 
-def test_requests_to_hiveds_program_are_answered_step_by_step(tmp_path: Path):
+def test_requests_to_hiveds_program_are_answered_step_by_step(tmp_path):
     (tmp_path / "some.jsonl").write_text(json.dumps(EPISODE), encoding="utf-8")
     assert "episodes with cluster.yaml beside them" in gpusched("conform", "hived", tmp_path).stderr
     (tmp_path / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")

@@ -119,15 +119,12 @@ def test_bad_input_is_one_line_and_nothing_is_written(folder, options, words):
     assert not list(folder.iterdir())
 
 
-def test_a_place_that_cannot_be_written_is_named(folder):
+def test_a_place_that_cannot_be_written_is_named_and_the_help_names_every_experiment(folder):
     (folder / "taken").write_text("precious")
     done = gpusched("reproduce", "cost", "-p", "edf,sts", "--nodes", 2, "--seeds", 0, "-w", 1, "--out", "taken")
     assert done.exit_code == 2
     assert "taken" in done.stderr
     assert (folder / "taken").read_text() == "precious"
-
-
-def test_the_help_names_every_experiment():
     results = gpusched("reproduce", "--help").stdout
     for name in ("cost", "mean-times", "sharing", "scaling", *EXPERIMENTS, "all"):
         assert name in results

@@ -1,7 +1,5 @@
 """`gpusched study`, with trainings as short as they get."""
 
-from __future__ import annotations
-
 import pytest
 from typer.testing import CliRunner
 

@@ -56,11 +56,13 @@ def facts(folder):
     return json.loads((folder / "out/agents/record.json").read_text())["provenance"]["facts"]
 
 
-def test_a_cell_of_an_agent_gives_what_simulate_gives():
+def test_a_cell_of_an_agent_gives_what_simulate_gives_for_names_that_begin_with_agent():
     values = Cell((), HIGH, "agent:mine", 1).run()
     result = simulate(make_instance(HIGH, 1), load_policy("agent:mine"), seed=1)
     assert (values["energy_eur"], values["total_eur"]) == (result.energy_eur, result.total_eur)
     assert values["total_eur"] != Cell((), HIGH, "edf", 1).run()["total_eur"]
+    assert make_any_policy("agent:mine").name == "agent:mine"
+    assert make_any_policy("sts").name == "sts"
 
 
 def test_an_agent_is_one_of_the_policies_of_the_experiment(folder):
@@ -118,8 +120,3 @@ def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_
     with refused(*error):
         run(Selection(nodes=(2,), seeds=(0,), policies=("edf", policy)))
     assert not (folder / "out").exists()
-
-
-def test_names_that_begin_with_agent_are_agents_and_all_others_policies():
-    assert make_any_policy("agent:mine").name == "agent:mine"
-    assert make_any_policy("sts").name == "sts"

@@ -5,12 +5,12 @@ from gpusched_baselines import make_policy
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_reproductions.published.changes import WAYS, Misspecified, SpeedUp
+from gpusched_reproductions.published.changes import WAYS, BasePower, Misspecified, Slower, SpeedUp
 from instances import HOUR, three_jobs
 from refusals import refused
 
 
-def test_two_gpus_of_exponent_one_are_twice_as_fast_and_due_dates_keep_their_place():
+def test_exponents_of_one_and_nought_by_hand_and_due_dates_keep_their_place():
     changed = SpeedUp(1.0, 1.0)(three_jobs())
     assert changed.jobs.seconds_per_epoch.tolist() == [[HOUR, HOUR / 2]] * 3
     # Job A needs at most 4 epochs: from 9,600 to 14,400 s before, so its 12,600 s were 5/8 of the way; now from 7,200.
@@ -18,9 +18,6 @@ def test_two_gpus_of_exponent_one_are_twice_as_fast_and_due_dates_keep_their_pla
     # Job B had more time than it could take: 36,000 s where 4,800 to 7,200 were the range, 13 widths on.
     assert changed.jobs.due_s[1] == pytest.approx(3_600.0 + 13.0 * 3_600.0)
     np.testing.assert_array_equal(changed.jobs.epochs_needed, three_jobs().jobs.epochs_needed)
-
-
-def test_with_exponent_nought_more_gpus_do_not_help_and_due_dates_are_the_one_time_there_is():
     changed = SpeedUp(0.0, 0.0)(three_jobs())
     assert changed.jobs.seconds_per_epoch.tolist() == [[HOUR, HOUR]] * 3
     assert changed.jobs.due_s.tolist() == pytest.approx([4 * HOUR, 2 * HOUR, 2 * HOUR])
@@ -84,18 +81,17 @@ def test_optimists_and_pessimists_are_told_twice_and_half_the_hazard():
     assert informed("optimistic").distributions[informed("optimistic").distribution[1]].survival.tolist() == [1.0]
 
 
-def test_the_average_weighs_every_job_once():
+def test_the_average_weighs_every_job_once_and_the_uniform_and_worst_case_say_the_same_of_all():
     jobs = informed("average")
     assert jobs.distribution.tolist() == [0, 0, 0]
     assert jobs.distributions[0].edges.tolist() == [0.0, 0.5, 1.0]
     assert jobs.distributions[0].survival.tolist() == pytest.approx([1.0, (0.5 + 1.0 + 1.0) / 3])
-
-
-def test_the_uniform_and_the_worst_case_say_the_same_of_every_job():
     (uniform,), (certain,) = informed("uniform").distributions, informed("worst case").distributions
     assert uniform.mean == pytest.approx(0.505)
     assert certain.mean == 1.0
     assert informed("uniform").distribution.tolist() == informed("worst case").distribution.tolist() == [0, 0, 0]
+    with refused("way", "lies", "one of optimistic"):
+        Misspecified("lies")
 
 
 def test_shuffling_deals_the_same_distributions_to_other_jobs():
@@ -113,6 +109,43 @@ def test_only_policies_that_look_at_distributions_notice():
         assert (len(costs) == 1) is same
 
 
-def test_an_unknown_way_is_refused():
-    with refused("way", "lies", "one of optimistic"):
-        Misspecified("lies")
+INSTANCE = make_instance(load_scenario("published-high").replace({"jobs.count": 12}), 0)
+
+
+def test_a_slower_type_takes_longer_and_due_dates_keep_their_place():
+    changed = Slower("M60", 3.0)(INSTANCE)
+    of_type = np.array([c.gpu_type == "M60" for c in INSTANCE.configurations])
+    before, after = INSTANCE.jobs.seconds_per_epoch, changed.jobs.seconds_per_epoch
+    assert np.array_equal(after[:, ~of_type], before[:, ~of_type])
+    assert after[:, of_type] == pytest.approx(3.0 * before[:, of_type])
+
+    def place(instance):
+        full = instance.jobs.seconds_per_epoch * instance.jobs.max_epochs[:, None]
+        left = instance.jobs.due_s - instance.jobs.submission_s
+        return (left - full.min(axis=1)) / (full.max(axis=1) - full.min(axis=1))
+
+    assert place(changed) == pytest.approx(place(INSTANCE))
+    assert Slower("M60", 1.0)(INSTANCE).jobs.due_s == pytest.approx(INSTANCE.jobs.due_s)
+
+
+def test_base_power_is_added_to_every_node_that_is_on():
+    changed = BasePower(0.5)(INSTANCE)
+    for before, after in zip(INSTANCE.gpu_types, changed.gpu_types, strict=True):
+        extra = 0.5 * before.power_w(1)
+        assert [after.power_w(b) for b in range(1, 9)] == pytest.approx(
+            [before.power_w(b) + extra for b in range(1, 9)]
+        )
+    assert BasePower(0.0)(INSTANCE) == INSTANCE
+
+
+@pytest.mark.parametrize(
+    ("make", "error"),
+    [
+        (lambda: Slower("M60", 0.0), ("factor", 0.0)),
+        (lambda: BasePower(-1.0), ("share", -1.0)),
+        (lambda: Slower("A100", 2.0)(INSTANCE), ("gpu_type", "A100")),
+    ],
+)
+def test_what_cannot_be_is_one_error(make, error):
+    with refused(*error):
+        make()

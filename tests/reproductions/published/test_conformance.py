@@ -4,8 +4,6 @@ Of the answers `G` is Greedy and `PS` is Priority. Ties between nodes and GPU ty
 are within 5 % of one another.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path
@@ -19,11 +17,7 @@ from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import csv_text
 from gpusched_reproductions.published import EXPERIMENTS
-from gpusched_reproductions.published.reference_instances import (
-    reference_answers,
-    reference_instance,
-    reference_names,
-)
+from gpusched_reproductions.published.reference_instances import reference_answers, reference_instance, reference_names
 
 ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" for folder in (ROOT.parent, ROOT.parent.parent)]

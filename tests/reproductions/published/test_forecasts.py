@@ -1,7 +1,5 @@
 """The check of forecasts: what counts as inside, and that a forecast of what is certain is right."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +16,7 @@ from instances import random_instance
 
 
 @pytest.mark.parametrize("mode", [NONE, KNOWN])
-def test_what_is_certain_is_inside_and_without_error(mode: str):
+def test_what_is_certain_is_inside_and_without_error(mode):
     made = random_instance(3, jobs=10, span_s=1500.0)
     certain = {"distribution": np.zeros(10, dtype=np.int64), "distributions": (EpochDistribution.certain(),)}
     instance = replace(made, jobs=replace(made.jobs, max_epochs=made.jobs.epochs_needed, **certain))

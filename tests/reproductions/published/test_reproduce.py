@@ -98,13 +98,17 @@ def test_an_experiment_ends_in_its_files(tmp_path):
     assert (folder / "table.csv").read_text().startswith("policy,energy_eur,energy_eur_low,energy_eur_high\nedf,")
 
 
-def test_further_figures_have_files_of_their_names_which_go_when_the_set_changes(tmp_path):
+def test_further_figures_and_results_go_when_the_set_changes(tmp_path):
     two = replace(FAKE, figures={"close": lambda _: Chart("close by")})
     run(tmp_path, two)
     assert (tmp_path / "fake/figure.svg").read_text() == "<svg>drawn</svg>"
     assert (tmp_path / "fake/close.svg").read_text() == "<svg>close by</svg>"
     run(tmp_path, two, Selection(seeds=(2, 7, 8)), stop_after=1)
     assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
+    run(tmp_path)
+    run(tmp_path, choice=Selection(seeds=(2, 7, 8)), stop_after=1)
+    assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
+    assert facts(tmp_path / "fake")["finished"] is False
 
 
 def test_the_record_says_how_the_results_were_made(tmp_path):
@@ -153,11 +157,14 @@ def test_a_line_that_was_cut_off_spoils_nothing_that_comes_after_it(tmp_path):
     assert run(tmp_path).ran == 6
 
 
-def test_a_finished_experiment_runs_nothing_when_it_is_asked_for_again(tmp_path):
+def test_a_finished_experiment_runs_nothing_again_and_without_matplotlib_there_are_tables_only(tmp_path):
     run(tmp_path)
     before = (tmp_path / "fake/cells.csv").read_bytes()
     assert run(tmp_path).ran == 0
     assert (tmp_path / "fake/cells.csv").read_bytes() == before
+    outcome = reproduce(FAKE, Selection(), tmp_path / "tables", watcher=Watching())
+    assert not (tmp_path / "tables/fake/figure.svg").exists()
+    assert set(outcome.files) == {"table.md", "table.csv", "summary.csv", "cells.csv", "record.json"}
 
 
 def test_runs_of_other_code_are_never_mixed_in(tmp_path, monkeypatch):
@@ -185,13 +192,6 @@ def test_other_seeds_use_the_runs_that_they_share_and_leave_the_others_in_the_fi
     with refused("path", str(tmp_path / "fake"), "another folder .*its 12 runs are of other"):
         run(tmp_path, choice=Selection(seeds=(7,)))
     assert (tmp_path / "fake/cells.csv").read_bytes() == before
-
-
-def test_results_of_a_former_set_do_not_stand_beside_unfinished_runs_of_another(tmp_path):
-    run(tmp_path)
-    run(tmp_path, choice=Selection(seeds=(2, 7, 8)), stop_after=1)
-    assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
-    assert facts(tmp_path / "fake")["finished"] is False
 
 
 def test_a_run_that_an_experiment_beside_it_has_finished_is_not_run_again(tmp_path):
@@ -240,28 +240,16 @@ def test_timings_run_alone_however_many_workers_there_are(tmp_path, monkeypatch)
     assert facts(tmp_path / "fake")["workers"] == 1
 
 
-def test_without_matplotlib_there_are_tables_only(tmp_path):
-    outcome = reproduce(FAKE, Selection(), tmp_path, watcher=Watching())
-    assert not (tmp_path / "fake/figure.svg").exists()
-    assert set(outcome.files) == {"table.md", "table.csv", "summary.csv", "cells.csv", "record.json"}
-
-
-def test_a_foreign_file_in_the_place_of_the_cells_is_left_alone(tmp_path):
+def test_what_is_in_the_place_of_files_is_left_alone_and_named(tmp_path):
     (tmp_path / "fake").mkdir()
     (tmp_path / "fake/cells.csv").write_text("precious\n")
     with refused(f"{tmp_path}/fake/cells.csv", "precious"):
         run(tmp_path)
     assert (tmp_path / "fake/cells.csv").read_text() == "precious\n"
-
-
-def test_a_file_in_the_place_of_the_folder_is_left_alone_and_named(tmp_path):
     (tmp_path / "out").write_text("precious\n")
     with refused("path", allowed="a place that can be written"):
         run(tmp_path / "out")
     assert (tmp_path / "out").read_text() == "precious\n"
-
-
-def test_no_policy_that_an_experiment_could_run_is_refused(tmp_path):
     with refused("--policies", ""):
         run(tmp_path, replace(FAKE, policies=("not-there",)))
     with refused("workers", 0):

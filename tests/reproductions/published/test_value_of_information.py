@@ -7,12 +7,13 @@ import pytest
 from gpusched_baselines.registry import ablation_names
 from gpusched_env.workload import Track, list_tracks, load_scenario, load_track
 from gpusched_experiments.report import figures as drawing
-from gpusched_experiments.report.experiment import Selection
+from gpusched_experiments.report.experiment import Selection, Size, Sizes, available
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.run import Runs
 from gpusched_reproductions.published import value_of_information as module
 from gpusched_reproductions.published.changes import Misspecified
 from gpusched_reproductions.published.value_of_information import VALUE_OF_INFORMATION_EXPERIMENT, Contrast
+from refusals import refused
 from watching import Watching
 
 PARTS = ablation_names("sts-x")
@@ -67,19 +68,20 @@ def test_every_policy_runs_on_the_test_seeds_of_every_track_and_only_the_subject
     assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Selection(seeds=(7,)), ("edf",))} == {7}
 
 
-def test_knowing_is_worth_what_the_policy_saves_against_itself_assuming_the_worst_case():
+def test_knowing_is_worth_what_the_policy_saves_and_over_all_tracks_ratios_are_averaged_geometrically():
     rows = table("know")
     (saved,) = (rows["a"][name] for name in rows["a"] if name != "track")  # of the others a side did not run
     assert (saved.value, saved.interval) == (pytest.approx(0.25), pytest.approx((0.25, 0.25)))
     assert rows["b"]["sts-x_against_itself_assuming_the_worst_case"].value == 0.0
-
-
-def test_over_all_tracks_ratios_of_cost_are_averaged_geometrically():
-    """Preemption halves the cost on one track and makes it four times as high on the other: √2 times on average."""
+    # Preemption halves the cost on one track and makes it four times as high on the other: √2 times on average.
     rows = table("preempt")
     assert [rows[track]["edf-preemptive_against_edf"].value for track in ("a", "b", "all tracks")] == pytest.approx(
         [0.5, -3.0, 1.0 - 2.0**0.5]
     )
+    rows = VALUE_OF_INFORMATION_EXPERIMENT.summary(
+        made_up({"a": {"edf": 2.0, "edf-preemptive": 1.0}}, seeds=2)
+    ).as_dicts()
+    assert [(row["saving"], row["saves"], row["loses"]) for row in rows] == [(pytest.approx(0.5), None, None)]
 
 
 def test_the_short_table_has_every_comparison_once_with_its_least_and_its_most():
@@ -94,13 +96,6 @@ def test_the_short_table_has_every_comparison_once_with_its_least_and_its_most()
     assert (price["saves"], price["loses"]) == (1, 1)
     knowing = rows["sts-x against itself assuming the worst case"]
     assert (knowing["saves"], knowing["loses"]) == (1, 0)  # on the other track it is worth nothing
-
-
-def test_without_intervals_no_track_is_counted():
-    rows = VALUE_OF_INFORMATION_EXPERIMENT.summary(
-        made_up({"a": {"edf": 2.0, "edf-preemptive": 1.0}}, seeds=2)
-    ).as_dicts()
-    assert [(row["saving"], row["saves"], row["loses"]) for row in rows] == [(pytest.approx(0.5), None, None)]
 
 
 def test_every_part_is_compared_with_the_whole_on_every_track():
@@ -127,7 +122,6 @@ def test_each_question_has_a_figure_with_its_tracks_in_falling_order_of_the_firs
 
 @pytest.fixture
 def small(monkeypatch):
-    """Two small tracks in the place of the suite."""
     scenario = load_scenario("tiny")
     tracks = {
         name: Track(name=name, hard="nothing", weights="none", scenario=scenario.replace({"jobs.count": jobs}))
@@ -175,3 +169,47 @@ def test_where_nothing_can_be_compared_tables_and_figures_are_empty(tmp_path):
     choice = Selection(policies=("fifo",), seeds=(0,))
     outcome = reproduce(VALUE_OF_INFORMATION_EXPERIMENT, choice, tmp_path, watcher=Watching(), drawing=drawing)
     assert outcome.table.rows == ()
+
+
+SIZES = Sizes(full=(Size(10, 20, 20), Size(50, 20, 5)), quick=(Size(5, 3, 2),))
+
+
+def test_the_sizes_and_seeds_are_the_experiments_own_unless_others_are_chosen():
+    assert SIZES.nodes(Selection()) == (10, 50)
+    assert SIZES.nodes(Selection(quick=True)) == (5,)
+    assert SIZES.nodes(Selection(quick=True, nodes=(7, 3))) == (7, 3)
+    assert SIZES.seeds(Selection(), 50, "sts") == tuple(range(20))
+    assert SIZES.seeds(Selection(), 50, "random-greedy") == tuple(range(5))
+    assert SIZES.seeds(Selection(quick=True), 5, "random-greedy") == (0, 1)
+    assert SIZES.seeds(Selection(seeds=(9, 4)), 50, "random-greedy") == (9, 4)
+
+
+def test_sizes_for_slow_policies_seeds_that_begin_elsewhere_and_numbers_of_nodes_that_are_not_listed():
+    sizes = Sizes(full=(Size(100, 20, 0),), quick=())
+    assert sizes.seeds(Selection(), 100, "random-greedy") == ()
+    assert sizes.seeds(Selection(nodes=(100,)), 100, "random-greedy") == (0,)
+    assert len(sizes.seeds(Selection(nodes=(100,)), 100, "sts")) == 20
+    sizes = Sizes(full=(Size(10, 3, 2),), quick=(), first_seed=100)
+    assert sizes.seeds(Selection(), 10, "sts") == (100, 101, 102)
+    assert sizes.seeds(Selection(), 10, "random-greedy") == (100, 101)
+    assert sizes.seeds(Selection(seeds=(4,)), 10, "sts") == (4,)
+    assert len(SIZES.seeds(Selection(), 11, "random-greedy")) == 5
+    assert len(SIZES.seeds(Selection(), 3, "random-greedy")) == 20
+    assert len(SIZES.seeds(Selection(), 10, "random-greedy")) == 20
+    assert len(SIZES.seeds(Selection(), 500, "random-greedy")) == 5
+    assert available(("edf", "sts-x", "sts"), ("sts", "edf", "fifo")) == (("edf", "sts"), ("sts-x",))
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"seeds": (1, 1)}, "seeds"),
+        ({"seeds": (-1,)}, "seeds"),
+        ({"seeds": ()}, "seeds"),
+        ({"nodes": (0,)}, "nodes"),
+        ({"policies": ("edf", "edf")}, "policies"),
+    ],
+)
+def test_choices_that_make_no_sense_are_refused(values, field):
+    with refused(field):
+        Selection(**values)

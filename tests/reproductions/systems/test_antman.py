@@ -1,7 +1,5 @@
 """AntMan on Muri's traces: its reading, its rule for pairs, and figures that have to come out."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_reproductions.systems.muri.memory import least_gib, need_gib

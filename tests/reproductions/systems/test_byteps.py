@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from gpusched_env.model import iteration_s, traffic

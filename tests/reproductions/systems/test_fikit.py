@@ -1,7 +1,5 @@
 """FIKIT's figures: the GPU kernel by kernel by hand, the rule for gaps, and the table of what is filled."""
 
-from __future__ import annotations
-
 import csv
 import io
 from itertools import pairwise

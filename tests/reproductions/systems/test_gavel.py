@@ -1,7 +1,5 @@
 """Gavel's workload, drawn as its authors draw it, and one figure of theirs."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

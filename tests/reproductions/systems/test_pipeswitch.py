@@ -1,13 +1,11 @@
 """PipeSwitch's figures: what is simulated against what can be worked out by hand, and the log where it is there."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 
 import pytest
 
-from gpusched_env.workload.network import SwitchingCosts
+from gpusched_env.workload.scenario.sharing import SwitchingCosts
 from gpusched_reproductions.systems.pipeswitch import PARTS, published
 from gpusched_reproductions.systems.pipeswitch.bursts import beside, drawn_pair, shares
 from gpusched_reproductions.systems.pipeswitch.one_gpu import progress_of_turns
@@ -17,7 +15,7 @@ LOG = Path("../shared/data/pipeswitch/pipeswitch_v100.csv")
 
 
 @pytest.mark.parametrize(("quantum_s", "costs_s"), [(10.0, 2.0), (1.0, 0.25), (5.0, 6.0)])
-def test_of_each_turn_the_cost_is_lost(quantum_s: float, costs_s: float):
+def test_of_each_turn_the_cost_is_lost(quantum_s, costs_s):
     assert progress_of_turns(quantum_s, costs_s) == pytest.approx(max(0.0, 1.0 - costs_s / quantum_s), abs=1e-9)
 
 
@@ -43,7 +41,7 @@ def test_beside_bursts_nothing_is_lost_without_slow_down_and_start_up():
 
 
 @pytest.mark.parametrize("model", ["pipelined", "stop-start"])
-def test_bursts_by_slack_pause_training_less_often(model: str):
+def test_bursts_by_slack_pause_training_less_often(model):
     at_once, by_slack = drawn_pair(model, 7, 1000.0)
     assert by_slack.pauses < at_once.pauses
     assert by_slack.training > at_once.training - 0.001

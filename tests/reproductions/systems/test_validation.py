@@ -1,20 +1,14 @@
 """What is shown of systems: bands, what is kept from one command to the next, and the page."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.checks import Check, Measured, Part
 from gpusched_reproductions.systems.validation import ALL, SYSTEMS, parts_of, stored, validate_systems
 from refusals import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CHECKS = (
     Check.around("latency [ms]", 43.0, 43.45, 1.0, "its log"),
@@ -73,7 +67,7 @@ def test_a_prediction_has_a_band_and_a_kind_is_one_of_four():
         Check("x", 1.0, published=1.0, kind="prediction")
 
 
-def test_a_part_runs_once_and_again_if_its_settings_change(tmp_path: Path):
+def test_a_part_runs_once_and_again_if_its_settings_change(tmp_path):
     for quick, runs in ((False, 1), (False, 0), (True, 1), (False, 1)):
         listener = Listener()
         outcome = validate_systems([PART], tmp_path, quick=quick, workers=1, watcher=listener, drawing=Figures())
@@ -88,7 +82,7 @@ def test_a_part_runs_once_and_again_if_its_settings_change(tmp_path: Path):
     assert (tmp_path / "pipeswitch-made-up.svg").read_bytes() == b"drawn"
 
 
-def test_a_quick_run_has_no_bands_and_says_so(tmp_path: Path):
+def test_a_quick_run_has_no_bands_and_says_so(tmp_path):
     outcome = validate_systems([PART], tmp_path, quick=True, workers=1, watcher=Listener())
     assert outcome.table.texts()[0][3] == "no bands"
     assert "their figures have no bands" in outcome.table.notes[0]
@@ -97,7 +91,7 @@ def test_a_quick_run_has_no_bands_and_says_so(tmp_path: Path):
     assert "their figures have no bands" in page
 
 
-def test_what_is_stored_reads_back_and_says_how_it_was_made(tmp_path: Path):
+def test_what_is_stored_reads_back_and_says_how_it_was_made(tmp_path):
     validate_systems([PART], tmp_path, quick=False, workers=1, watcher=Listener())
     again = stored(tmp_path, PART, quick=False)
     assert [check.met for check in again.checks] == [True, False, False]
@@ -109,7 +103,7 @@ def test_what_is_stored_reads_back_and_says_how_it_was_made(tmp_path: Path):
     assert stored(tmp_path, PART, quick=False) is None
 
 
-def test_a_part_whose_data_is_not_there_is_left_out_and_said_to_be(tmp_path: Path):
+def test_a_part_whose_data_is_not_there_is_left_out_and_said_to_be(tmp_path):
     listener = Listener()
     validate_systems([replace(PART, needs=tmp_path / "none")], tmp_path, quick=True, workers=1, watcher=listener)
     assert listener.runs == 0

@@ -1,6 +1,6 @@
 """Cells in runs: their binding, the jobs that they preempt, and the attribution of the host's cost."""
 
-from __future__ import annotations
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,7 +19,6 @@ CERTAIN = EpochDistribution.certain()
 
 
 def job(name: str, gpus: int, seconds: float = 3600.0, at_s: float = 0.0) -> Job:
-    """Make a job of one epoch on so many GPUs of a type."""
     times = {Configuration(name, gpus): seconds}
     return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, tenant="ab".find(name[0]) if name[1] == "/" else 0)
 
@@ -28,21 +27,12 @@ def cluster(*jobs: Job, hosts: int = 1, cells: str = "aabb", size: int = 4) -> I
     """Make hosts of 8 GPUs, and cells of `size` GPUs on them for the tenants named."""
     rows = [Node(f"{name}/V100", size) for name in cells]
     names = sorted(set(cells))
-    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8) for name in (*names, "opportunistic")]
+    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8, owner=name, hardware="V100") for name in names]
+    types.append(GpuType("opportunistic/V100", 300.0, 200.0, 32.0, 8, hardware="V100"))
     pools = [Node("opportunistic/V100", 8)] * hosts
     tenants = tuple(Tenant(name, (Cells("V100", size, cells.count(name)),)) for name in names)
     made = Instance.from_jobs(types, rows + pools, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
-    return Instance(
-        made.gpu_types,
-        made.nodes,
-        made.configurations,
-        made.jobs,
-        energy_price_eur_per_kwh=1.0,
-        pue=1.0,
-        tenants=tenants,
-        tenancy="cells",
-        hosts=hosts,
-    )
+    return replace(made, tenants=tenants, tenancy="cells", hosts=hosts)
 
 
 def test_two_tenants_halves_of_a_host_share_its_base_power():
@@ -72,9 +62,12 @@ def test_jobs_are_counted_again_where_a_cell_may_take_gpus_from_those_asked_befo
     assert [bool(bring_up_to_date(state.board, notes)) for _ in range(2)] == [True, cells]
 
 
-def test_a_tenant_gets_its_cells_and_no_more():
+def test_a_tenant_gets_its_cells_and_no_more_and_an_opportunistic_job_only_what_is_left():
     result = simulate(cluster(*[job("a/V100", 4)] * 3, hosts=2), make_policy("fifo"))
     assert result.completion_s.tolist() == [3600.0, 3600.0, 7200.0]
+    instance = cluster(job("a/V100", 4), job("opportunistic/V100", 8, at_s=60.0), cells="ab")
+    result = simulate(instance, make_policy("fifo"))
+    assert result.completion_s.tolist() == [3600.0, 7200.0]
 
 
 def test_an_opportunistic_job_runs_where_no_cell_is_in_use_and_makes_room_for_one():
@@ -102,14 +95,8 @@ def test_a_cell_is_laid_where_it_drives_out_fewest():
     assert result.intervals()["host"].to_list() == [0, 1]
 
 
-def test_opportunistic_jobs_never_drive_out_a_guaranteed_one():
-    instance = cluster(job("a/V100", 4), job("opportunistic/V100", 8, at_s=60.0), cells="ab")
-    result = simulate(instance, make_policy("fifo"))
-    assert result.completion_s.tolist() == [3600.0, 7200.0]
-
-
 @pytest.mark.parametrize("policy", ["fifo", "edf-preemptive", "gittins"])
-def test_a_cell_stays_where_it_lies_while_it_is_used(policy: str):
+def test_a_cell_stays_where_it_lies_while_it_is_used(policy):
     jobs = [job("a/V100", 2, 5000.0), job("b/V100", 4, 900.0, 10.0), job("a/V100", 2, 900.0, 20.0)]
     result = simulate(cluster(*jobs, job("b/V100", 4, 60.0, 30.0), hosts=2), make_policy(policy))
     rows = result.intervals()
@@ -135,3 +122,18 @@ def test_cells_that_do_not_fit_on_the_hosts_are_refused():
         cluster(job("a/V100", 4), cells="aab")
     with refused("nodes", 3, "a half of 8 GPUs"):
         cluster(job("a/V100", 3), cells="ab", size=3)
+
+
+@pytest.mark.parametrize(
+    ("owners", "error"),
+    [
+        (("", "b", ""), ("gpu_types[0].owner", "", "one of a, b: nodes[0] is a cell")),
+        (("a", "c", ""), ("gpu_types[1].owner", "c", "one of a, b: nodes[1] is a cell")),
+        (("a", "b", "b"), ("gpu_types[2].owner", "b", "none: nodes[2] is a host")),
+    ],
+)
+def test_owners_are_tenants_who_have_cells(owners: tuple[str, ...], error: tuple) -> None:
+    made = cluster(job("a/V100", 4), cells="ab")
+    types = tuple(replace(v, owner=owner) for v, owner in zip(made.gpu_types, owners, strict=True))
+    with refused(*error):
+        replace(made, gpu_types=types)

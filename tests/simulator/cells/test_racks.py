@@ -1,7 +1,5 @@
 """Cells of several nodes in runs: racks, the guarantee, and the audit of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -53,14 +51,11 @@ def hosts_of(result, job_index: int) -> list[int]:
     return rows.filter(rows["job"] == job_index)["host"].to_list()
 
 
-def test_a_rack_has_as_many_nodes_of_one_kind_as_was_said():
+def test_the_nodes_of_a_cell_are_in_one_rack_and_nobody_else_is():
     nodes = [Node("A", 4), Node("B", 4)] * 3 + [Node("A", 2)]
     assert racks_of(nodes, 2) == (0, 2, 0, 2, 1, 3, 4)
     assert racks_of(nodes, 1) == ()
-
-
-def test_the_nodes_of_a_cell_are_in_one_rack_and_nobody_else_is():
-    """The first node of a's rack is bound to rack 0; b's two nodes must then both be in the other one."""
+    # The first node of a's rack is bound to rack 0; b's two nodes must then both be in the other one.
     jobs = [job(4, 900.0), job(4, 900.0, tenant=1), job(4, 900.0, tenant=1), job(4, 900.0, at_s=60.0)]
     instance = with_tenancy(shared(jobs, (8,), (4, 4)), "cells")
     assert instance.racks == (0, 0, 1, 2, 3, 3, 4, 4)
@@ -118,30 +113,20 @@ def random_cluster(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed: int):
+def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed):
     instance = random_cluster(seed)
     cells, private = (with_tenancy(instance, tenancy) for tenancy in ("cells", "private"))
     ours, alone = simulate(cells, HiveD()), simulate(private, make_policy("fifo"))
     np.testing.assert_array_equal(ours.completion_s, alone.completion_s)
 
 
-@pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"racks": (0, 0, 1)}, "racks"),
-        ({"racks": (0, 0, 1, -1)}, "racks[3]"),
-    ],
-)
-def test_racks_that_cannot_be_are_refused(changes, field: str):
-    with refused(field):
-        replace(shared([job(4, 9.0)], (8,)), **changes)
-
-
-def test_cells_larger_than_a_node_need_racks_that_hold_them():
-    with refused("tenants' cells of V100", allowed="cells that fit into"):
-        with_tenancy(shared([job(4, 9.0)], (8,), per_rack=1), "cells")
-    with refused("tenants' cells of V100", allowed="cells that fit into"):
-        with_tenancy(shared([job(4, 9.0)], (8, 8), (4,)), "cells")
+def test_racks_that_cannot_be_are_refused_and_cells_larger_than_a_node_need_some_that_hold_them():
+    for racks, field in (((0, 0, 1), "racks"), ((0, 0, 1, -1), "racks[3]")):
+        with refused(field):
+            replace(shared([job(4, 9.0)], (8,)), racks=racks)
+    for cells, more in (([(8,)], {"per_rack": 1}), ([(8, 8), (4,)], {})):
+        with refused("tenants' cells of V100", allowed="cells that fit into"):
+            with_tenancy(shared([job(4, 9.0)], *cells, **more), "cells")
     with refused("tenants' cells of V100", 8, "a part of 12 GPUs"):
         with_tenancy(shared([job(4, 9.0)], (8,), nodes=3, per_rack=3), "cells")
 

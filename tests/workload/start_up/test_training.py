@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpusched_env.workload import builtin_applications
-from gpusched_env.workload.network import added_s
+from gpusched_env.workload.switching import added_s
 
 BERT = builtin_applications()["bert-squad-global384"]
 STATE, WEIGHTS = BERT.state_gib * 2**30, 108_310_272 * 4

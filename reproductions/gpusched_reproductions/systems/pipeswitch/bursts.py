@@ -13,8 +13,8 @@ from gpusched_baselines import SlackSlice, TimeSlice, edf
 from gpusched_env import Configuration, GpuType, Instance, Interference, Job, Node, Policy
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import builtin_applications
-from gpusched_env.workload.network import SwitchingCosts, switching_costs
-from gpusched_env.workload.scenario.sharing import Switching
+from gpusched_env.workload.scenario.sharing import Switching, SwitchingCosts
+from gpusched_env.workload.switching import switching_costs
 from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.pipeswitch.one_gpu import ENDLESS, TRAINING, USUAL, endless, run_until
 from gpusched_reproductions.systems.pipeswitch.published import OTHER_MPS_MS, OTHER_READY_MS, READY_MS

@@ -8,7 +8,7 @@ from gpusched_baselines import TimeSlice
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Policy
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.workload.network import SwitchingCosts
+from gpusched_env.workload.scenario.sharing import SwitchingCosts
 from gpusched_env.workload.start_up.pipeline import Method
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate

@@ -1,7 +1,5 @@
 """HiveD's allocator on two racks of two nodes of 4 GPUs, small enough to check by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -38,18 +36,17 @@ def cluster(pinned: str = "", **promised: tuple[int, ...]) -> CellCluster:
 
 
 def nodes(answer: Allocation) -> list[str]:
-    """List the node of each pod."""
     return [node for node, _ in answer.places]
 
 
-def test_the_pods_of_a_gang_lie_in_one_rack_if_the_tenant_has_a_cell_of_a_rack() -> None:
+def test_the_pods_of_a_gang_lie_in_one_rack_if_the_tenant_has_a_cell_of_a_rack():
     allocator = Allocator(cluster(a=(8,), b=(4, 4)))
     assert allocator.schedule("b", Request("b", (4,))).places == (("r0a", WHOLE),)
     assert nodes(allocator.schedule("a", Request("a", (4, 4)))) == ["r1a", "r1b"]
     assert nodes(allocator.schedule("c", Request("b", (2, 2)))) == ["r0b", "r0b"]
 
 
-def test_a_gang_is_placed_whole_or_not_at_all() -> None:
+def test_a_gang_is_placed_whole_or_not_at_all():
     allocator = Allocator(cluster(a=(4, 4), b=(8,)))
     allocator.schedule("one", Request("a", (4,)))
     assert allocator.schedule("two", Request("a", (4, 4))) == Allocation()
@@ -58,7 +55,7 @@ def test_a_gang_is_placed_whole_or_not_at_all() -> None:
     assert len(nodes(allocator.schedule("two", Request("a", (4, 4))))) == 2
 
 
-def test_what_ends_is_free_again_and_racks_merge() -> None:
+def test_what_ends_is_free_again_and_racks_merge():
     allocator = Allocator(cluster(a=(4, 2, 2), b=(8,)))
     tree = allocator.binding.physical.tree
     for name, size in (("x", 4), ("y", 2), ("z", 1)):
@@ -71,7 +68,7 @@ def test_what_ends_is_free_again_and_racks_merge() -> None:
     assert allocator.binding.virtual.bound.max() == -1
 
 
-def test_opportunistic_gangs_run_where_nobody_does_and_make_room() -> None:
+def test_opportunistic_gangs_run_where_nobody_does_and_make_room():
     allocator = Allocator(cluster(a=(8,), b=(8,)))
     assert nodes(allocator.schedule("o", Request("a", (4,), -1))) == ["r0a"]
     assert nodes(allocator.schedule("b", Request("b", (4,)))) == ["r1a"]
@@ -84,7 +81,7 @@ def test_opportunistic_gangs_run_where_nobody_does_and_make_room() -> None:
     assert nodes(allocator.schedule("a", Request("a", (4, 4)))) == ["r0b", "r0a"]  # first where it preempts fewer
 
 
-def test_a_lazy_gang_runs_on_as_an_opportunistic_one_where_there_is_room_for_both() -> None:
+def test_a_lazy_gang_runs_on_as_an_opportunistic_one_where_there_is_room_for_both():
     allocator = Allocator(cluster(a=(4,), b=(4, 8)))
     allocator.schedule("low", Request("a", (4,), 1, lazy=True))
     assert nodes(allocator.schedule("high", Request("a", (4,), 2))) == ["r1a"]  # away from opportunistic gangs
@@ -92,7 +89,7 @@ def test_a_lazy_gang_runs_on_as_an_opportunistic_one_where_there_is_room_for_bot
     assert allocator.schedule("more", Request("a", (1,), 2)) == Allocation()
 
 
-def test_lazy_preemption_is_reverted_if_it_leads_to_nothing() -> None:
+def test_lazy_preemption_is_reverted_if_it_leads_to_nothing():
     allocator = Allocator(cluster(a=(4, 4), b=(8,)))
     allocator.schedule("low", Request("a", (4,), 1, lazy=True))
     cells = allocator.gangs["low"].cells
@@ -102,7 +99,7 @@ def test_lazy_preemption_is_reverted_if_it_leads_to_nothing() -> None:
     assert allocator.binding.physical.priority.tolist() == before
 
 
-def test_without_lazy_preemption_the_gang_of_lower_priority_ends() -> None:
+def test_without_lazy_preemption_the_gang_of_lower_priority_ends():
     allocator = Allocator(cluster(a=(4,), b=(4, 8)))
     allocator.schedule("low", Request("a", (2,), 1))
     assert allocator.schedule("high", Request("a", (4,), 2)).victims == {"low"}
@@ -116,7 +113,7 @@ def test_without_lazy_preemption_the_gang_of_lower_priority_ends() -> None:
     )  # the rack that is free longest
 
 
-def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out() -> None:
+def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out():
     allocator = Allocator(cluster("a", a=(4,), b=(8,), c=(2,)))
     assert nodes(allocator.schedule("b", Request("b", (4, 4)))) == ["r0a", "r0b"]
     assert allocator.schedule("c", Request("c", (2,))).places == (("r1a", (2, 3)),)
@@ -126,7 +123,7 @@ def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out() -> None:
     assert allocator.schedule("d", replace(elsewhere, sizes=(2,), suggested=None)) == Allocation()
 
 
-def test_a_larger_cell_is_split_for_a_suggested_node_only_if_what_is_promised_still_fits() -> None:
+def test_a_larger_cell_is_split_for_a_suggested_node_only_if_what_is_promised_still_fits():
     """Of rack r0 a node is free, but r1b is suggested: r1 may be split unless it is all that is left for b's rack."""
     for others, places in (((4,), (("r1b", WHOLE),)), ((8,), ())):
         allocator = Allocator(cluster(a=(4, 4), b=others))
@@ -148,13 +145,13 @@ def test_a_larger_cell_is_split_for_a_suggested_node_only_if_what_is_promised_st
         ({"sizes": (0, 1)}, "sizes"),
     ],
 )
-def test_what_there_cannot_be_is_refused(change: dict[str, object], field: str) -> None:
+def test_what_there_cannot_be_is_refused(change, field):
     request = replace(Request("b", (1,), gpu_type="G"), **change)  # type: ignore[arg-type]
     with refused(field, change[field]) if field != "sizes" else refused(field):
         Allocator(cluster("a", a=(4,), b=(8,))).schedule("x", request)
 
 
-def test_clusters_that_cannot_be_are_refused() -> None:
+def test_clusters_that_cannot_be_are_refused():
     with refused("promised", allowed="cells that fit into"):
         cluster(a=(8, 4), b=(4, 2))
     with refused("b.pinned", "other"):
@@ -169,7 +166,7 @@ def test_clusters_that_cannot_be_are_refused() -> None:
         Allocator(cluster(a=(8,))).remove("x")
 
 
-def test_no_gang_within_what_its_tenant_was_promised_ever_waits() -> None:
+def test_no_gang_within_what_its_tenant_was_promised_ever_waits():
     """Any cell that a tenant does not use can be had at once, whatever others came and went, and are preempted."""
     rng = np.random.default_rng(4)
     for _ in range(20):

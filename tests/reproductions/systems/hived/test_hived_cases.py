@@ -1,15 +1,18 @@
 """HiveD's public cases and the answers of its program; skipped where they are missing."""
 
-from __future__ import annotations
-
 import copy
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from gpusched_baselines import HiveD
 from gpusched_env.errors import InputError
-from gpusched_reproductions.systems.hived import conformance, episodes
+from gpusched_env.workload import builtin_applications, with_tenancy
+from gpusched_reproductions.systems.hived import anomaly, conformance, episodes, philly
+from gpusched_reproductions.systems.hived.anomaly import Backfill
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
 from gpusched_reproductions.systems.hived.conformance import Cases, Pods
 from refusals import refused
@@ -41,7 +44,7 @@ virtualClusters:
 """
 
 
-def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path: Path) -> None:
+def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path):
     (tmp_path / "cluster.yaml").write_text(SMALL, encoding="utf-8")
     cluster = cluster_of(read_cluster(tmp_path / "cluster.yaml"))
     assert [(c.name, c.gpu_type, c.sizes, c.node) for c in cluster.chains] == [("RACK", "G", (1, 2, 4, 8), 4)]
@@ -55,7 +58,6 @@ def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path: Path) -> No
 
 
 def read_cluster_with(folder: Path, text: str) -> dict[str, object]:
-    """Read a configuration from a text."""
     (folder / "other.yaml").write_text(text, encoding="utf-8")
     found: dict[str, object] = read_cluster(folder / "other.yaml")
     return found
@@ -73,7 +75,7 @@ def cases() -> Cases:
 
 
 @needs_cases
-def test_every_pod_goes_where_hived_puts_it(config, cases: Cases) -> None:
+def test_every_pod_goes_where_hived_puts_it(config, cases):
     answers = list(conformance.pod_answers(config, cases))
     assert answers == [(pod, cases.expected(pod)) for pod, _ in answers]
     assert [pod for pod, answer in answers if answer == "waits"] == ["pod7", "pod30", "pod32", "pod41"]
@@ -81,7 +83,7 @@ def test_every_pod_goes_where_hived_puts_it(config, cases: Cases) -> None:
 
 
 @needs_cases
-def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config, cases: Cases) -> None:
+def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config, cases):
     pods = Pods(config, cases)
     for pod in ("pod28", "pod29", "pod31"):
         pods.ask(pod)
@@ -97,7 +99,7 @@ def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config
 
 
 @needs_cases
-def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_any_more(config, cases: Cases) -> None:
+def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_any_more(config, cases):
     pods = Pods(config, cases)
     nodes = {node for piece in pods.allocator.cluster.pieces for node, _ in piece.gpus}
     assert pods.ask("pod27", nodes - {"0.0.3.1"}) == "waits"
@@ -112,7 +114,7 @@ def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_an
 
 
 @needs_cases
-def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases) -> None:
+def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases):
     pods = Pods(conformance.backtracking(config), cases)
     for pod, suggested in conformance.BACKTRACKING.items():
         pods.ask(pod, suggested)
@@ -120,9 +122,7 @@ def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases)
 
 
 @needs_cases
-def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_are_not_suggested(
-    config, cases: Cases
-) -> None:
+def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_are_not_suggested(config, cases):
     """Pods 44 to 46: 0.0.3.3 is bad from the second on, and 0.0.4.3 from the third on, which then waits."""
     clusters = config["virtualClusters"]
     own = clusters["VC1"]["virtualCells"]
@@ -135,7 +135,7 @@ def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_a
 
 
 @needs_cases
-def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
+def test_what_hived_refuses_is_refused(config, cases):
     for first in (group[0] for group in cases.refused):  # its gangs have no such pods, or ask for what there cannot be
         with pytest.raises(InputError):
             Pods(config, cases).ask(first)
@@ -148,7 +148,7 @@ def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
 
 @needs_cases
 @pytest.mark.parametrize("mode", conformance.MODES)
-def test_random_requests_are_answered_as_by_hiveds_program(mode: str, config) -> None:
+def test_random_requests_are_answered_as_by_hiveds_program(mode, config):
     cluster = cluster_of(config)
     of_mode = (e for e in episodes.read(DATA / "random_episodes.jsonl.gz") if e["Mode"] == mode)
     steps = [step for n, each in enumerate(islice(of_mode, 12)) for step in episodes.replay(each, cluster, n)]
@@ -157,7 +157,70 @@ def test_random_requests_are_answered_as_by_hiveds_program(mode: str, config) ->
 
 
 @pytest.mark.parametrize("text", ["", "[1]\n", "{", '{"Mode": "one"}\n'])
-def test_what_is_no_episode_is_refused(text: str, tmp_path: Path) -> None:
+def test_what_is_no_episode_is_refused(text, tmp_path):
     (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
     with refused("files", allowed="episodes"):
         episodes.read(tmp_path / "a.jsonl")
+
+
+def trace() -> philly.TenantTrace:
+    """Make two tenants with a node each: one that sends single GPUs, and one that needs its whole node."""
+    return philly.TenantTrace(
+        submission_s=np.array([0.0, 0.0, 60.0, 90.0]),
+        duration_s=np.array([600.0, 600.0, 600.0, 120.0]),
+        gpus=np.array([1, 1, 8, 4]),
+        tenant=np.array([0, 0, 1, 0]),
+        names=("small", "large"),
+        promised=(8, 8),
+    )
+
+
+def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do():
+    shared = philly.shared_cluster(trace())
+    private = anomaly.alone(trace(), shared)
+    assert private.delay_min.tolist() == [0.0] * 4
+    spread = anomaly.outcome(trace(), shared, Backfill("emptiest", emptiest=True))
+    assert spread.delay_min.tolist() == [0.0, 0.0, 9.0, 0.0]
+    assert spread.refused == 3  # at 60, 90 and 210 s
+    packed = anomaly.outcome(trace(), shared, Backfill("best fit", emptiest=False))
+    assert (packed.delay_min.tolist(), packed.refused) == ([0.0] * 4, 0)
+    cells = anomaly.outcome(trace(), with_tenancy(shared, "cells"), HiveD())
+    assert cells.completion_s.tolist() == private.completion_s.tolist()
+
+
+def test_a_job_that_spreads_waits_for_nobody_and_is_slower():
+    shared = philly.with_spread(philly.shared_cluster(trace()), "V100")
+    spread = anomaly.outcome(trace(), shared, Backfill("any nodes", emptiest=True))
+    assert spread.delay_min.tolist() == [0.0] * 4
+    seconds = spread.completion_s - trace().submission_s
+    # Eight GPUs of both nodes from 60 s on: slower by one of the measured factors for eight. The others as on one node.
+    factors = [each.spread_factor.get(("V100", 8), 0.0) for each in builtin_applications().values()]
+    assert seconds[2] / 600.0 in [pytest.approx(max(1.0, factor)) for factor in factors if factor > 0.0]
+    assert seconds[[0, 1, 3]].tolist() == [600.0, 600.0, 120.0]
+
+
+def test_cells_below_a_node_sum_to_what_was_promised():
+    cells = [[(cell.gpus, cell.count) for cell in philly.cells_of(gpus)] for gpus in (63, 8, 7, 1)]
+    assert cells == [[(8, 7), (4, 1), (2, 1), (1, 1)], [(8, 1)], [(4, 1), (2, 1), (1, 1)], [(1, 1)]]
+
+
+def test_tenants_whose_cells_split_a_node_run_as_on_private_nodes():
+    # Both have a half, a quarter and an eighth: one node of eight and one of which six GPUs are promised.
+    asked = replace(trace(), gpus=np.array([4, 2, 4, 1]), promised=(7, 7))
+    shared = philly.shared_cluster(asked)
+    assert len(shared.nodes) == 2
+    cells = anomaly.outcome(asked, with_tenancy(shared, "cells"), HiveD())
+    assert cells.completion_s.tolist() == anomaly.alone(asked, shared).completion_s.tolist()
+
+
+def test_lending_costs_guaranteed_jobs_nothing():
+    opportunistic = np.array([True, True, False, False])
+    shared = philly.shared_cluster(trace())
+    instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic)), "cells")
+    assert anomaly.outcome(trace(), instance, HiveD()).delay_min[~opportunistic].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.skipif(not philly.TRACE.is_file(), reason=f"no public trace in {philly.TRACE}")
+def test_the_largest_virtual_clusters_of_philly_have_the_gpus_that_they_were_promised():
+    found = philly.read_trace(philly.TRACE, quick=False)
+    assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 619, 11)

@@ -1,15 +1,7 @@
 """What licences cost, computed again from the lines of a run folder."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
-from gpusched_env.audit.reading import NOT_NEGATIVE, number
-from gpusched_env.audit.record import lives
-
-if TYPE_CHECKING:
-    from gpusched_env.audit.reading import FieldReader
-    from gpusched_env.audit.record import Record
+from gpusched_env.audit.reading import NOT_NEGATIVE, FieldReader, number
+from gpusched_env.audit.record import Record, lives
 
 
 def rents(record: Record, fields: FieldReader) -> dict[int, list[float]]:

@@ -1,7 +1,5 @@
 """What an environment with `features=("toys.licences",)` observes of licences."""
 
-from __future__ import annotations
-
 from gpusched_env.observation.ratios import Names
 
 _licence = Names()

@@ -1,14 +1,14 @@
 """Licences at the hooks: they are in the cost rate of the nodes, as rent, which does not follow the price of energy."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.arrays import Floats, Singles
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.model import Instance
 from gpusched_env.observation import group_number
 from gpusched_env.observation.ratios import squash
 from gpusched_env.simulator import hooks
@@ -16,11 +16,6 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 from toys.licences.features import ALL, OWN
 from toys.licences.model import Licences
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
 
 GROUP = group_number("toys.licences")
 

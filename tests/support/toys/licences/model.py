@@ -1,15 +1,9 @@
 """What an instance says of licences."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Mechanism, checks
-
-if TYPE_CHECKING:
-    from gpusched_env.model import Instance
+from gpusched_env.model import Instance, Mechanism, checks
 
 
 @dataclass(frozen=True, slots=True)

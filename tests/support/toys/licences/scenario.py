@@ -1,16 +1,10 @@
 """The table `[licences]` of a scenario."""
 
-from __future__ import annotations
+from numpy.random import Generator
 
-from typing import TYPE_CHECKING
-
+from gpusched_env.model import Instance
 from gpusched_env.workload.scenario.settings import MechanismTable, PositiveRange, setting
 from toys.licences.model import Licences
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from gpusched_env.model import Instance
 
 
 class LicenceTable(MechanismTable):

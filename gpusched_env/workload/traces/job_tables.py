@@ -1,0 +1,142 @@
+"""Tables of jobs that are not plain columns: `sacct --json`, slurmdbd's dump, Gavel's traces, Pollux's and Sia's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.tables import read_table
+
+if TYPE_CHECKING:
+    from gpusched_env.workload.traces.cells import OddLines
+
+SACCT_COLUMNS = (
+    "JobID", "JobName", "User", "Account", "Partition", "Submit", "Start", "End", "ElapsedRaw", "AllocTRES", "ReqTRES",
+    "State",
+)  # fmt: skip
+GAVEL_COLUMNS = ("job_type", "total_steps", "arrival", "scale_factor", "duration")
+GAVEL_PLACES = {6: (3, 5, 4), 7: (4, 6, 5), 8: (4, 5, 7), 9: (4, 5, 8), 10: (5, 6, 9), 11: (5, 6, 10)}
+"""By the number of cells of a line, those with steps, GPUs and arrival; before them are job type and command."""
+ONLY_ENDED = "the JSON of sacct --json, whose jobs have time and tres; squeue --json has no jobs that ended"
+
+
+def jobs_of_json(file: str, document: Any) -> pl.DataFrame:
+    """Return the jobs of `sacct --json` as the texts that `sacct -P` prints.
+
+    Raises:
+        InputError: It is another document.
+    """
+    jobs = document.get("jobs") if isinstance(document, dict) else None
+    listed: list[Any] = jobs if isinstance(jobs, list) else [None]
+    if not all(isinstance(job, dict) and isinstance(job.get("time"), dict) for job in listed):
+        raise InputError(f"{file}: jobs", "no list of jobs with times", ONLY_ENDED)
+    rows = []
+    for job in listed:
+        time, tres = job["time"], job.get("tres") or {}
+        state = job.get("state")
+        state = state.get("current") if isinstance(state, dict) else state
+        told = (job.get("job_id"), *(job.get(name) for name in ("name", "user", "account", "partition")))
+        dates = (_date(time.get(name)) for name in ("submission", "start", "end"))
+        counts = (_tres(tres.get(name)) for name in ("allocated", "requested"))
+        state = state[0] if isinstance(state, list) and state else state
+        cells = (*told, *dates, _number(time.get("elapsed")), *counts, state)
+        rows.append([None if cell is None else str(cell) for cell in cells])
+    return pl.DataFrame(rows, schema=dict.fromkeys(SACCT_COLUMNS, pl.String), orient="row")
+
+
+def _number(value: Any) -> int | None:
+    value = value.get("number") if isinstance(value, dict) and value.get("set", True) else value
+    return value if isinstance(value, int) else None
+
+
+def _date(value: Any) -> str | None:
+    seconds = _number(value)
+    try:
+        return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S") if seconds else None
+    except (ValueError, OverflowError, OSError):
+        return str(seconds)
+
+
+def _tres(entries: Any) -> str | None:
+    known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
+    names = ["/".join(filter(None, (str(each.get("type")), each.get("name")))) for each in known]
+    return ",".join(f"{name}={each.get('count')}" for name, each in zip(names, known, strict=True)) or None
+
+
+def with_slurmdbd(table: pl.DataFrame) -> pl.DataFrame:
+    """Add GPUs and their type to a dump of slurmdbd's table of jobs, and take times of 0 as not known.
+
+    GPUs are those of `gres_used` or `gres_alloc` (`gpu:volta:2`), else the largest count in `tres_alloc` of the numbers
+    from 1001 on, which a site gives to its own resources (`1001=2,1002=2`).
+    """
+    dates = {"time_submit", "time_start", "time_end"} & set(table.columns)
+    times = [pl.col(name).replace("0", None) for name in dates]
+    gres = pl.coalesce(
+        *(pl.col(name).str.extract(r"^gpu:(.*)$", 1) for name in ("gres_used", "gres_alloc") if name in table.columns),
+        pl.lit(None, pl.String),
+    )
+    tres = pl.col("tres_alloc") if "tres_alloc" in table.columns else pl.lit("")
+    counts = tres.str.extract_all(r"\b1\d{3}=\d+").list.eval(pl.element().str.extract(r"=(\d+)", 1).cast(pl.Int64))
+    gpus = pl.coalesce(gres.str.extract(r"(\d+)(?:\(.*)?$", 1).cast(pl.Int64), counts.list.max(), 0).cast(pl.String)
+    kind = gres.str.extract(r"^([A-Za-z_][^:,(]*)", 1)
+    return table.with_columns(*times, gpus.alias("gpus"), kind.alias("gpu_type"))
+
+
+def is_gavel(first: str) -> bool:
+    """Return whether the first line of a file is a job of Gavel."""
+    cells = first.split("\t")
+    return len(cells) in GAVEL_PLACES and all(plain_number(cells[place]) for place in GAVEL_PLACES[len(cells)])
+
+
+def plain_number(cell: str) -> bool:
+    return cell.strip().replace(".", "", 1).isdigit()
+
+
+def read_gavel(lines: Sequence[str]) -> tuple[pl.DataFrame, OddLines]:
+    """Return the jobs of a trace of Gavel, and the lines that are none.
+
+    Durations are steps times the seconds of a step on V100, those of the published throughputs.
+    """
+    rows, odd = [], []
+    for number, line in enumerate(lines, 1):
+        cells = [cell.strip() for cell in line.split("\t")]
+        if len(cells) in GAVEL_PLACES:
+            steps, gpus, arrival = (cells[place] for place in GAVEL_PLACES[len(cells)])
+            rows.append([cells[0], steps, arrival, gpus, _seconds("gavel", cells[0], "", gpus, steps)])
+        elif line.strip():
+            odd.append((number, len(cells)))
+    return pl.DataFrame(rows, schema=dict.fromkeys(GAVEL_COLUMNS, pl.String), orient="row"), odd
+
+
+def with_pollux(table: pl.DataFrame) -> pl.DataFrame:
+    """Add how long each job of Pollux or Sia trains with the batch and GPUs that its user chose, on T4, `duration`."""
+    columns = [table[name].fill_null("").to_list() for name in ("application", "batch_size", "num_replicas")]
+    spent = [_seconds("pollux", kind, batch, gpus, "1") for kind, batch, gpus in zip(*columns, strict=True)]
+    return table.with_columns(pl.Series("duration", spent, dtype=pl.String))
+
+
+@cache
+def _times() -> dict[tuple[str, str], dict[str, tuple[list[float], list[float]]]]:
+    """Return GPUs and seconds by trace and kind of job, and by batch."""
+    found: dict[tuple[str, str], dict[str, tuple[list[float], list[float]]]] = {}
+    for row in read_table("trace_times.csv"):
+        gpus, seconds = found.setdefault((row["trace"], row["kind"]), {}).setdefault(row["batch"], ([], []))
+        gpus.append(float(row["gpus"]))
+        seconds.append(float(row["seconds"]))
+    return found
+
+
+def _seconds(trace: str, kind: str, batch: str, gpus: str, times: str) -> str:
+    """Return a time of `trace_times.csv`, linear between numbers of GPUs; a text where there is none."""
+    known = _times().get((trace, kind), {})
+    if batch not in known:
+        return f"no time of {kind}{batch and f' with batch {batch}'}"
+    if not plain_number(gpus) or not plain_number(times):
+        return f"{times} x a time on {gpus} GPUs"
+    return f"{float(times) * float(np.interp(float(gpus), *known[batch])):.9g}"
