@@ -389,6 +389,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Conservative backfilling by time limits: every waiting job has a reservation, and none is delayed",
             on_clusters=True,
         ),
+        "conservative-renewed": _variant(
+            "backfill.conservative:Conservative",
+            "Conservative backfilling whose reservations are made anew in every round, as by Slurm's backfill plugin",
+            {"renewed": True, "name": "conservative-renewed"},
+        ),
         "multifactor": _variant(
             "backfill.multifactor:Multifactor",
             "Slurm's multifactor priority, of age, size and fair share with half-life, with EASY backfilling",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpusched_baselines import make_policy
 from gpusched_baselines.backfill.conservative import Conservative
 from gpusched_baselines.backfill.easy import Easy, first_reservation
 from gpusched_baselines.backfill.free_gpus import asked_for
@@ -75,6 +76,31 @@ def test_a_reservation_is_on_nodes_and_not_on_a_sum_of_gpus():
         assert starts(queue(rows, (2, 2)), policy) == [0, 0, 0, 100, 31, 150]
 
 
+def test_a_reservation_of_easy_moves_to_other_nodes_of_its_time():
+    """At 100 s two of three nodes do for the head; the long job may use the one that is free before."""
+    rows = [(0.0, 1, 10.0, 1.0), *((0.0, 1, 100.0, 1.0),) * 2, (0.0, 1, 400.0, 1.0), (20.0, 2, 50.0, 1.0)]
+    assert starts(queue([*rows, (30.0, 1, 300.0, 1.0)], (1,) * 4), Easy()) == [0, 0, 0, 0, 100, 30]
+    rows[2] = (0.0, 1, 400.0, 1.0)  # now it needs both
+    assert starts(queue([*rows, (30.0, 1, 300.0, 1.0)], (1,) * 4), Easy()) == [0, 0, 0, 0, 100, 150]
+
+
+def test_only_kept_reservations_hold_when_a_job_ends_before_its_limit():
+    """At 20 s the gang could be at 40 instead of 100 s; the last job has been promised 40 s."""
+    rows = [(0.0, 2, 40.0, 1.0), (0.0, 2, 100.0, 0.2), (1.0, 5, 50.0, 1.0), (2.0, 2, 60.0, 1.0)]
+    assert starts(queue(rows, (5,)), Conservative()) == [0, 0, 80, 20]
+    assert starts(queue(rows, (5,)), Conservative(renewed=True)) == [0, 0, 40, 90]
+
+
+def test_easy_starts_the_gang_of_a_report_at_7200_seconds_where_fifo_lets_all_later_jobs_pass():
+    """Two jobs of 4 run on 8 GPUs, at 60 s one of 8 is submitted, and then 24 of 4, one every half hour."""
+    hour = 3600.0
+    rows = [(0.0, 4, hour - 1.0, 1.0), (0.0, 4, 2 * hour, 1.0), (60.0, 8, hour, 1.0)]
+    instance = queue([*rows, *((1800.0 * n, 4, hour, 1.0) for n in range(1, 25))], (8,))
+    for policy in (Easy(), Conservative()):
+        assert starts(instance, policy)[2] == 2 * hour
+    assert starts(instance, make_policy("fifo"))[2] == 50_399.0
+
+
 def test_a_gang_of_whole_nodes_has_its_nodes_at_the_reserved_time():
     """A gang of two nodes: a job that uses the node that is free now beyond the reservation does not start."""
     rows = [(0.0, 2, 100.0, 1.0), (1.0, 4, 50.0, 1.0), (2.0, 2, 98.0, 1.0), (3.0, 2, 300.0, 1.0), (4.0, 1, 96.0, 1.0)]
@@ -106,8 +132,8 @@ def _easy(now: float, running: list[int], waiting: list[int], rows: Rows, ends: 
     return chosen
 
 
-def _conservative():
-    """Return the rule with the reservations that it keeps; they move after jobs have ended."""
+def _conservative(renewed: bool = False):
+    """Return the rule with the reservations that it keeps; they move after jobs have ended, or are made anew."""
     reserved: dict[int, float] = {}
     held_before: set[int] = set()
 
@@ -115,6 +141,8 @@ def _conservative():
         if sum(rows[j][1] for j in running) == gpus:
             return []
         moves = not held_before <= set(running)
+        if renewed:
+            reserved.clear()
         for j in waiting:
             if j in reserved and reserved[j] > now and not moves:
                 continue
@@ -164,6 +192,7 @@ rows_of_jobs = st.lists(
 def test_on_one_node_the_starts_are_those_of_a_plain_reference(rows):
     assert starts(queue(rows), Easy()) == reference(rows, 4, _easy)
     assert starts(queue(rows), Conservative()) == reference(rows, 4, _conservative())
+    assert starts(queue(rows), Conservative(renewed=True)) == reference(rows, 4, _conservative(renewed=True))
 
 
 class Watched:

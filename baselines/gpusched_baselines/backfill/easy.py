@@ -34,16 +34,16 @@ def plan_easy(board: Board, order: Ints) -> int:
     """
     if not any_capacity(board):
         return 0
-    asked, reserved, refused = asked_for(board, order), False, 0
-    shadow_s, later = np.inf, np.empty((0, 0), dtype=np.int64)
+    asked, head, refused = asked_for(board, order), -1, 0
+    shadow_s, later = np.inf, np.empty((2, 0, 0), dtype=np.int64)
     for i in range(order.shape[0]):
         if not any_capacity(board):
             break
-        if not reserved:
+        if head < 0:
             if not start_now(board, order[i], asked[i]) and covered(board, order[i], asked[i]):
                 shadow_s, later = first_reservation(board, order[i], asked[i])
-                reserved = shadow_s < np.inf
-        elif _backfill(board, order[i], asked[i], shadow_s, later):
+                head = i if shadow_s < np.inf else -1
+        elif _backfill(board, order[i], asked[i], order[head], asked[head], shadow_s, later):
             refused += 1
     return refused
 
@@ -71,20 +71,21 @@ def first_reservation(board: Board, job: int, asked: Ints) -> tuple[float, Ints]
     """Find when a job can start by the time limits of the jobs that hold GPUs.
 
     Returns:
-        That time, the shadow time [s], and the table of what is free from then on beside the job, (N, 1 + G); inf and
-        no table if it does not fit on an empty cluster.
+        That time, the shadow time [s], and what is free from then on, with the job's GPUs and without, (2, N, 1 + G);
+        inf and no tables if it does not fit on an empty cluster.
     """
     running, ends = by_limit(board)
     active = board.active[: board.count[at.ACTIVE]]
     held, kept = np.empty((active.shape[0], sim.held_columns(board))), np.empty_like(board.nodes)
     sim.keep(board, active, held, kept)
-    shadow_s, later = np.inf, np.empty((0, 0), dtype=np.int64)
+    shadow_s, later = np.inf, np.empty((2, 0, 0), dtype=np.int64)
     for i in range(running.shape[0]):
         sim.release(board, running[i])
         if i + 1 < running.shape[0] and ends[i + 1] <= ends[i] + same_s(board):
             continue
+        free = free_now(board)
         if start_now(board, job, asked):
-            shadow_s, later = ends[i], free_now(board)
+            shadow_s, later = ends[i], np.stack((free, free_now(board)))
             break
     sim.restore(board, active, held, kept)
     sim.measure(board)
@@ -92,10 +93,10 @@ def first_reservation(board: Board, job: int, asked: Ints) -> tuple[float, Ints]
 
 
 @kernel
-def _backfill(board: Board, job: int, asked: Ints, shadow_s: float, later: Ints) -> bool:
-    """Start a job if it ends by the shadow time or uses only GPUs that are free then too.
+def _backfill(board: Board, job: int, asked: Ints, head: int, of_head: Ints, shadow_s: float, later: Ints) -> bool:
+    """Start a job if it ends by the shadow time, or if the head of the queue has enough GPUs beside it then.
 
-    What it takes of `later`, (N, 1 + G), is subtracted.
+    What it takes of both tables of `later`, (2, N, 1 + G), is subtracted.
 
     Returns:
         Whether it fits now but may not start.
@@ -107,14 +108,43 @@ def _backfill(board: Board, job: int, asked: Ints, shadow_s: float, later: Ints)
         if now + limit_s(board, job, config) <= shadow_s + same_s(board):
             sim.place(board, job, config)
             return False
-        taken = start_within(board, job, config, common(free_now(board), later), True)
+        taken = start_within(board, job, config, common(free_now(board), later[1]), True)
+        if taken.shape[0] == 0:
+            taken = _start_in_its_place(board, job, config, head, of_head, later)
         if taken.shape[0] > 0:
-            for n in range(taken.shape[0]):
-                for column in range(taken.shape[1]):
-                    subtract(later, n, column, taken[n, column])
+            _subtract_all(later[0], taken)
+            _subtract_all(later[1], taken)
             return False
         refused = True
     return refused
+
+
+@kernel
+def _start_in_its_place(board: Board, job: int, config: int, head: int, of_head: Ints, later: Ints) -> Ints:
+    """Start a job on reserved GPUs if the head of the queue fits on others then, and move its reservation there.
+
+    Returns:
+        What the job takes, (N, 1 + G); (0, 1 + G) if it does not start.
+    """
+    free = common(free_now(board), later[0])
+    taken, rest = start_within(board, job, config, free, False), later[0].copy()
+    _subtract_all(rest, taken)
+    for other in of_head:
+        if taken.shape[0] == 0 or other < 0:
+            continue
+        moved = start_within(board, head, other, rest, False)
+        if moved.shape[0] > 0:
+            later[1] = later[0]
+            _subtract_all(later[1], moved)
+            return start_within(board, job, config, free, True)
+    return taken[:0]
+
+
+@kernel
+def _subtract_all(free: Ints, taken: Ints) -> None:
+    for n in range(taken.shape[0]):
+        for column in range(taken.shape[1]):
+            subtract(free, n, column, taken[n, column])
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +156,8 @@ class Easy:
     2. Waiting jobs start in order, each on the first of its types that has the GPUs free.
     3. The first job that does not fit has a reservation: at the earliest time at which its GPUs are free if the running
        jobs end by their time limits, on the nodes that are best then.
-    4. Later jobs start if they fit and end by that time, or use only GPUs that the reservation leaves free.
+    4. Later jobs start if they fit and end by that time, or if the first job has enough other GPUs then: its
+       reservation may move to other nodes, but not to a later time.
 
     Jobs that the quota of their tenant stops are passed over, as in Slurm.
 
