@@ -30,6 +30,7 @@ class ShippedPolicy:
         origin: "published" if it does what the authors of the STS method published under that name, except for what
             its line states; else "ours".
         usual: Whether a comparison that names no policies includes it.
+        on_clusters: Whether it does so only on a trace or snapshot of a cluster: what operators use there.
         slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
         compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
         style: Its place among the colours and marks of figures, from 0; with None it gets one that is left.
@@ -45,6 +46,7 @@ class ShippedPolicy:
     settings: Mapping[str, object] = field(default_factory=dict)
     origin: Origin = "published"
     usual: bool = True
+    on_clusters: bool = False
     slow: bool = False
     compiled: bool = True
     style: int | None = None
@@ -377,6 +379,26 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "price_rules.capacity_curve:CapacityCurve",
             "As Google's capacity curve: EDF under a limit on GPUs that follows the price, made from the active jobs",
         ),
+        "easy": _variant(
+            "backfill.easy:Easy",
+            "First submitted, first served, with EASY backfilling by time limits: the first waiting job is not delayed",
+            on_clusters=True,
+        ),
+        "conservative": _variant(
+            "backfill.conservative:Conservative",
+            "Conservative backfilling by time limits: every waiting job has a reservation, and none is delayed",
+            on_clusters=True,
+        ),
+        "conservative-renewed": _variant(
+            "backfill.conservative:Conservative",
+            "Conservative backfilling whose reservations are made anew in every round, as by Slurm's backfill plugin",
+            {"renewed": True, "name": "conservative-renewed"},
+        ),
+        "multifactor": _variant(
+            "backfill.multifactor:Multifactor",
+            "Slurm's multifactor priority, of age, size and fair share with half-life, with EASY backfilling",
+            on_clusters=True,
+        ),
         "hived": ShippedPolicy(
             "dispatching.time_slice:HiveD",
             "FIFO in every tenant's virtual cluster of cells; opportunistic jobs on GPUs that no tenant uses",
@@ -404,9 +426,12 @@ def policy_names() -> tuple[str, ...]:
     return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of is None and not shipped.replays)
 
 
-def usual_policy_names() -> tuple[str, ...]:
-    """List the names of the policies that are compared if none are named: all but slow ones and variants."""
-    return tuple(name for name, shipped in POLICIES.items() if shipped.usual)
+def usual_policy_names(*, of_cluster: bool = False) -> tuple[str, ...]:
+    """List the names of the policies that are compared if none are named: all but slow ones and variants.
+
+    With `of_cluster`, for a trace or a snapshot of a cluster, they include those of operators.
+    """
+    return tuple(name for name, shipped in POLICIES.items() if shipped.usual or (of_cluster and shipped.on_clusters))
 
 
 def ablation_names(of: str) -> tuple[str, ...]:

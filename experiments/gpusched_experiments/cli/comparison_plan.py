@@ -77,7 +77,7 @@ class ComparisonPlan:
         """Put options and workload together; an option that is None was not given."""
         scenario = workload.scenario
         said = ComparisonSettings() if scenario is None else scenario.compare
-        made = _policies_of_file(said) if policies is None else parse_policies(policies)
+        made = _policies_of_file(said, scenario) if policies is None else parse_policies(policies)
         chosen = tuple(made.values())
         names = [policy.name for policy in chosen]
         text = _seeds_of_file(said, scenario) if seeds is None else seeds.strip()
@@ -113,9 +113,9 @@ class ComparisonPlan:
         return [(rule, Workload(scenario.replace({"trace.gpu_demand": rule}))) for rule in self.gpu_demands]
 
 
-def _policies_of_file(said: ComparisonSettings) -> dict[str, Policy]:
-    known = policy_descriptions()
-    names = usual_policy_names() if said.policies is None else said.policies
+def _policies_of_file(said: ComparisonSettings, scenario: Scenario | None) -> dict[str, Policy]:
+    known, traced = policy_descriptions(), scenario is not None and scenario.trace is not None
+    names = usual_policy_names(of_cluster=traced) if said.policies is None else said.policies
     for index, name in enumerate(names):
         if runs_code(name):  # a file that somebody sent must not run code
             raise InputError(f"compare.policies[{index}]", name, "nothing whose code would run: use --policies")

@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gpusched_agents.any_policy import SB3, full_name, is_agent, is_own_policy, make_any_policy
 from gpusched_agents.files.storage import PREFIX, find_agent, load_description, shipped_agents, track_agents
-from gpusched_baselines.registry import POLICIES, ablation_names, policy_descriptions, policy_names, usual_policy_names
+from gpusched_baselines.registry import POLICIES, ablation_names, policy_descriptions, policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.cli import terminal as completion
@@ -23,7 +23,7 @@ def print_policy(name: str) -> None:
     policy, console = make_any_policy(name), output()
     console.print(f"[bold]{escape(name)}[/bold]", "" if is_agent(name) else escape(POLICIES[name].line), sep="  ")
     if not is_agent(name):
-        usual = "yes" if name in usual_policy_names() else "no"
+        usual = _by_default(name) or "no"
         console.print(f"by {POLICIES[name].origin}; among those that `gpusched compare` runs by default: {usual}")
     console.print(f"takes GPUs from jobs that run: {'yes' if policy.preemption else 'no'}")
     _print_settings(policy)
@@ -34,6 +34,10 @@ def print_policy(name: str) -> None:
     made = "make_any_policy" if is_own_policy(name) else made
     where = "gpusched_agents" if is_agent(name) else "gpusched_baselines"
     console.print(f'in Python: from {where} import {made}; {made}("{name}")', soft_wrap=True, markup=False)
+
+
+def _by_default(name: str) -> str:
+    return "yes" if POLICIES[name].usual else "on traces" if POLICIES[name].on_clusters else ""
 
 
 def _print_settings(policy: Policy) -> None:
@@ -90,7 +94,7 @@ def policies_command(
     table.add_column("by", no_wrap=True)
     table.add_column("what it does")
     for name, line in policy_descriptions().items():
-        table.add_row(name, "yes" if name in usual_policy_names() else "", POLICIES[name].origin, line)
+        table.add_row(name, _by_default(name), POLICIES[name].origin, line)
     for name in (*shipped_agents(), *track_agents()):
         table.add_row(f"{PREFIX}{name}", "", "ours", _agent_line(name))
     output().print(table)

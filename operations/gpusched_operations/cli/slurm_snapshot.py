@@ -71,7 +71,7 @@ def slurm_snapshot_command(
         typer.Option(
             "--policies",
             "-p",
-            help=f"Policies with commas; edf, sts and {DEFAULT_POLICY}.",
+            help=f"Policies with commas; edf, easy, conservative, multifactor, sts and {DEFAULT_POLICY}.",
             autocompletion=completion.policies,
         ),
     ] = None,
@@ -98,7 +98,7 @@ def slurm_snapshot_command(
     if forecast < 0:
         raise InputError("--forecast", forecast, "a whole number >= 0")
     jobs = JobRules.load(None if rules is None else Path(rules))
-    policies = f"edf,sts,{jobs.default_policy}" if policies is None else policies
+    policies = f"edf,easy,conservative,multifactor,sts,{jobs.default_policy}" if policies is None else policies
     decider = Decider(PolicyCatalogue.of(policies), secrets.token_bytes(32))
     cluster = _cluster(squeue, nodes, kueue or [], kai, at)
     taken = take_snapshot(cluster, jobs, decider.policies.names, decider, partition=partition, samples=forecast)

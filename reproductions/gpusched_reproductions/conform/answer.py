@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri", "gaia")
+NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri", "gaia", "slurm")
 """The kinds of answers; `NAME` is read by the module of this package with that name."""
+
+MADE = ("slurm",)
+"""Kinds whose files need not exist: their answers are made then."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,7 @@ def answers(name: str, paths: Sequence[Path]) -> Iterator[Answer]:
     if name not in NAMES:
         raise InputError("name", name, f"one of {', '.join(NAMES)}")
     for path in paths:
-        if not path.exists():
+        if not path.exists() and name not in MADE:
             raise InputError("files", str(path), f"a file or folder that exists{where_from(path)}")
     kind = cast("_Kind", import_module(f"{__name__.rpartition('.')[0]}.{name}"))
     return kind.answers(paths)

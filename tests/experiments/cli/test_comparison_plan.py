@@ -35,6 +35,7 @@ def test_without_a_word_the_usual_policies_run_on_forty_seeds_against_edf():
 def test_a_trace_or_an_instance_runs_on_five_seeds_unless_others_are_given():
     replay = Scenario(trace=TraceReplay(path="x.csv"))
     assert plan(replay).seeds == (0, 1, 2, 3, 4)
+    assert set(names(plan(replay))) == {*usual_policy_names(), "easy", "conservative", "multifactor"}
     assert plan(replay.replace({"compare.seeds": "7"})).seeds == (7,)
     assert plan(replay, seeds="0-9").seeds == tuple(range(10))
     workload = Workload(None, make_instance(load_scenario("tiny"), 3), "mine.json")

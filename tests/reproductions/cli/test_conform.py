@@ -234,3 +234,24 @@ def test_requests_to_hiveds_program_are_answered_step_by_step(tmp_path):
         "some.jsonl, episode 0 (one), step 0, g: published bind n:1,0, ours bind n:0,1",
         "0 of 1 agree",
     ]
+
+
+SLURM = ROOT / "docs" / "results" / "slurm" / "starts.csv"
+
+
+def test_the_recorded_starts_of_slurm_are_compared_again_without_slurm(tmp_path):
+    done = gpusched("conform", "slurm", SLURM)
+    assert done.stdout.rstrip().endswith("48 of 60 agree")
+    rows = SLURM.read_text(encoding="utf-8").splitlines(keepends=True)
+    first = next(number for number, row in enumerate(rows) if row.startswith("0,easy,"))
+    queue, rule, *numbers, start_s, end_s = rows[first + 11].split(",")  # its last job starts 60 s later
+    late = tmp_path / "late.csv"
+    rows[first + 11] = ",".join((queue, rule, *numbers, str(int(start_s) + 60), f"{int(end_s) + 60}\n"))
+    late.write_text("".join(rows), encoding="utf-8")
+    assert "queue 0, easy: published starts" in gpusched("conform", "slurm", late).stdout
+
+
+def test_a_table_that_is_none_of_slurms_starts_is_refused(tmp_path):
+    path = tmp_path / "starts.csv"
+    path.write_text("queue,rule,gpus\n0,easy,1\n", encoding="utf-8")
+    assert "a table of runs with columns queue, rule" in gpusched("conform", "slurm", path).stderr
