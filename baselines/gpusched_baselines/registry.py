@@ -391,7 +391,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "conservative-renewed": _variant(
             "backfill.conservative:Conservative",
-            "Conservative backfilling whose reservations are made anew in every round, as by Slurm's backfill plugin",
+            "Conservative backfilling whose reservations are made again in every round, as by Slurm's backfill plugin",
             {"renewed": True, "name": "conservative-renewed"},
         ),
         "multifactor": _variant(

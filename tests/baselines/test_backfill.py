@@ -133,7 +133,7 @@ def _easy(now: float, running: list[int], waiting: list[int], rows: Rows, ends: 
 
 
 def _conservative(renewed: bool = False):
-    """Return the rule with the reservations that it keeps; they move after jobs have ended, or are made anew."""
+    """Return the rule with the reservations that it keeps; they move after jobs have ended, or are made again."""
     reserved: dict[int, float] = {}
     held_before: set[int] = set()
 

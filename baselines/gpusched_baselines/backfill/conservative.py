@@ -134,7 +134,7 @@ class Conservative:
         name: Name, as tables show it.
         job_order: The order of the queue: a named order (`submission`, `due`, `weight`, `pressure`), or a function of
             the active jobs.
-        renewed: Whether every round makes all reservations anew, in order, as Slurm's backfill plugin does: then a
+        renewed: Whether every round makes all reservations again, in order, as Slurm's backfill plugin does: then a
             job may start later than its first reservation.
 
     Raises:
