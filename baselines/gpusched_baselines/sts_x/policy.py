@@ -345,7 +345,7 @@ class StsX(PlannedPolicy):
     job_order: str = "pressure"
     preemption: bool = True
     jobs_over: ClassVar[int] = MOST_RECENT
-    puts_off: ClassVar[bool] = True  # jobs wait beside idle GPUs, which a live decision checks
+    defers: ClassVar[bool] = True  # jobs may wait while GPUs are idle: live decisions check that
     _execute_plan = staticmethod(execute_plan)
     _planned = staticmethod(choose_planned)
 

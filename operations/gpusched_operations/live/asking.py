@@ -1,4 +1,4 @@
-"""Asking a policy, in this process or a service over HTTP, and which jobs its answer puts off."""
+"""Asking a policy, in this process or a service over HTTP, and which jobs its answer defers."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def decider_of(policy: str, key: bytes) -> Decider:
     return Decider(PolicyCatalogue.of(policy), key)
 
 
-def put_off(answer: Mapping[str, Any], clock: Clock) -> dict[str, str]:
-    """Return until when jobs wait beside idle GPUs, and what that saves, by id."""
+def deferrals(answer: Mapping[str, Any], clock: Clock) -> dict[str, str]:
+    """Return until when jobs wait while GPUs are idle, and what that saves, by id."""
     return {
         job["id"]: f"waits until {_time(clock.unix_s(job['waits_until_s']))}, to save {job['saves_eur']:.2f} EUR"
         for job in answer["jobs"]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.acting import DriveSettings
-from gpusched_operations.live.asking import Ask, put_off
+from gpusched_operations.live.asking import Ask, deferrals
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal, log_line
@@ -73,7 +73,7 @@ def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, pr
     driver = Driver(settings, rules, commands, ask, folder, on_event, ProgressReports(progress))
     request = driver.observe()
     driver.apply(driver.decide(request))
-    waits = put_off(driver.answer, driver.rules.clock)
+    waits = deferrals(driver.answer, driver.rules.clock)
     keeps = [
         f"{job['action']} {job['id']}: "
         f"{waits.get(job['id']) or job.get('configuration') or job.get('why') or 'no GPUs now'}"
@@ -144,7 +144,7 @@ def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -
         Lease.mine(settings.lease_s).save(options.folder)
         for line in driver.actions.lines():
             say(line)
-        former, waits = waits, put_off(driver.answer, driver.rules.clock)
+        former, waits = waits, deferrals(driver.answer, driver.rules.clock)
         for name, text in waits.items():
             if name not in former:
                 say(f"{name} {text}")

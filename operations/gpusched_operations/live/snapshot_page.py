@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 from gpusched_operations.html_report import ReportData
-from gpusched_operations.live.asking import put_off
+from gpusched_operations.live.asking import deferrals
 from gpusched_operations.live.gpu_names import SLICES, sevenths
 from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
@@ -34,8 +34,8 @@ MEANT = (
         "become free."
     ),
     (
-        "Running jobs €: what the jobs that would run cost until they end, energy and tardiness, and those that would "
-        "wait beside idle GPUs to save. Others that wait count nothing there. All jobs €: until all of these jobs are "
+        "Running jobs €: what the jobs that would run cost until they end, energy and tardiness, and those that are "
+        "deferred while GPUs are idle. Others that wait count nothing there. All jobs €: until all of these jobs are "
         "done, by rollouts of the policy without new jobs."
     ),
     (
@@ -151,7 +151,7 @@ def now_text(job: LiveJob, now_s: float) -> str:
 
 
 def _action_of(asked: PolicyAnswer, clock: Clock) -> Any:
-    jobs, waits = asked.jobs(), {} if asked.answer is None else put_off(asked.answer, clock)
+    jobs, waits = asked.jobs(), {} if asked.answer is None else deferrals(asked.answer, clock)
 
     def action(job: LiveJob) -> str:
         told = jobs.get(job.id)

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_operations.live.asking import Ask, put_off
+from gpusched_operations.live.asking import Ask, deferrals
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import ROUND, Journal
 from gpusched_operations.live.occupancy import occupancy
@@ -101,7 +101,7 @@ class ClusterWatch:
             ROUND, read=cluster.read_s, policy=self.policy, **new, seconds=round(spent_s, 3),
             running=answer["running"], waiting=answer["waiting"], left_out=len(request.left_out),
         )  # fmt: skip
-        return f"{now}  {self._line(cluster, request, would)}{_waits(put_off(answer, self.rules.clock))}"
+        return f"{now}  {self._line(cluster, request, would)}{_waits(deferrals(answer, self.rules.clock))}"
 
     @property
     def is_idle(self) -> bool:

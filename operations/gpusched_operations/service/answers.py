@@ -9,10 +9,10 @@ import numpy as np
 from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
+from gpusched_operations.service.deferral import ENERGY as DEFERRED_ENERGY
+from gpusched_operations.service.deferral import SAVES, UNTIL_S
+from gpusched_operations.service.deferral import TARDINESS as DEFERRED_TARDINESS
 from gpusched_operations.service.present import END_S, ENERGY, TARDINESS, expected_costs
-from gpusched_operations.service.put_off import ENERGY as PUT_ENERGY
-from gpusched_operations.service.put_off import SAVES, UNTIL_S
-from gpusched_operations.service.put_off import TARDINESS as PUT_TARDINESS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,12 +56,12 @@ def answer(
 
 
 def decided(
-    state: State, request: DecideRequest, names: ClusterNames, order: list[int], put_off: Floats | None = None
+    state: State, request: DecideRequest, names: ClusterNames, order: list[int], deferred: Floats | None = None
 ) -> dict[str, Any]:
     """Return the answer after the round: of the jobs at these places in the request what they got.
 
     Args:
-        put_off: As `settle_put_off` returned it; None: no job is put off.
+        deferred: As `settle_deferrals` returned it; None: no job is deferred.
     """
     board = state.board
     active, expected = board.active[: len(order)], expected_costs(board)
@@ -70,19 +70,22 @@ def decided(
         _job(board, job, each, request, names, index)
         for job, index, each in zip(active.tolist(), order, expected.tolist(), strict=True)
     ]
-    if put_off is not None:
-        waits = np.flatnonzero(np.isfinite(put_off[:, PUT_ENERGY]))
-        expected[waits, ENERGY], expected[waits, TARDINESS] = put_off[waits, PUT_ENERGY], put_off[waits, PUT_TARDINESS]
+    if deferred is not None:
+        waits = np.flatnonzero(np.isfinite(deferred[:, DEFERRED_ENERGY]))
+        expected[waits, ENERGY], expected[waits, TARDINESS] = (
+            deferred[waits, DEFERRED_ENERGY],
+            deferred[waits, DEFERRED_TARDINESS],
+        )
         for place in waits.tolist():
-            jobs[place] |= _wait(put_off[place].tolist(), request.now_s)
+            jobs[place] |= _wait(deferred[place].tolist(), request.now_s)
     energy, tardiness = (float(np.nansum(expected[:, column])) for column in (ENERGY, TARDINESS))
     timer_s = float(np.min(timers, initial=np.inf, where=timers > request.now_s))
     return answer(request, jobs, timer_s, (energy, tardiness), float(board.clock[at.BILL_RATE]))
 
 
 def _wait(row: list[float], now_s: float) -> dict[str, Any]:
-    """Return what an answer says of a job that waits beside idle GPUs."""
-    costs = {"expected_energy_eur": row[PUT_ENERGY], "expected_tardiness_eur": row[PUT_TARDINESS]}
+    """Return what an answer says of a job that waits while GPUs are idle."""
+    costs = {"expected_energy_eur": row[DEFERRED_ENERGY], "expected_tardiness_eur": row[DEFERRED_TARDINESS]}
     if not np.isfinite(row[UNTIL_S]):
         return costs
     hours = (row[UNTIL_S] - now_s) / 3600.0

@@ -26,12 +26,12 @@ from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_operations.service.answers import answer, decided
 from gpusched_operations.service.cluster import ClusterNames
+from gpusched_operations.service.deferral import LEAST_EUR, settle_deferrals
 from gpusched_operations.service.facts import DecisionFacts
 from gpusched_operations.service.fields import DEFAULT, NO_WAITING, DecideRequest, RequestLimits, input_error
 from gpusched_operations.service.memory import Memory, SessionState
 from gpusched_operations.service.present import present_state
 from gpusched_operations.service.problem import Problem
-from gpusched_operations.service.put_off import LEAST_EUR, settle_put_off
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -157,8 +157,8 @@ class OpenRequest:
     state: State
     rng: Generator
 
-    def told(self, put_off: Floats | None = None) -> dict[str, Any]:
-        return decided(self.state, self.request, self.names, self.order, put_off)
+    def told(self, deferred: Floats | None = None) -> dict[str, Any]:
+        return decided(self.state, self.request, self.names, self.order, deferred)
 
 
 @dataclass(frozen=True)
@@ -227,9 +227,11 @@ class Decider:
         head |= {"version": VERSION, "code": self.policies.version(request.policy)}
         if opened is None:  # nothing is to be decided: no jobs, or none that fits anything now
             return head | answer(request, (), np.inf, (0.0, 0.0), 0.0) | {"memory": request.memory}
-        put_off = _decide(opened.state, opened.policy, opened.rng, request)
+        deferred = _decide(opened.state, opened.policy, opened.rng, request)
         return (
-            head | opened.told(put_off) | {"memory": opened.session.taken_from(opened.state, opened.rng).text(self.key)}
+            head
+            | opened.told(deferred)
+            | {"memory": opened.session.taken_from(opened.state, opened.rng).text(self.key)}
         )
 
     def open(self, request: DecideRequest) -> OpenRequest | None:
@@ -271,14 +273,14 @@ def open_request(
 
 
 def _decide(state: State, policy: Policy, rng: Generator, request: DecideRequest) -> Floats | None:
-    """Decide a round; return what `settle_put_off` does where the policy puts jobs off."""
+    """Decide a round; return what `settle_deferrals` does where the policy defers jobs."""
     state.begin_round(policy.preemption)
     policy.decide(state.view, rng)
-    least_eur, put_off = -np.inf if request.as_simulated else LEAST_EUR, None
-    if getattr(policy, "puts_off", False):
-        put_off = settle_put_off(state.board, least_eur)
+    least_eur, deferred = -np.inf if request.as_simulated else LEAST_EUR, None
+    if getattr(policy, "defers", False):
+        deferred = settle_deferrals(state.board, least_eur)
     state.commit_round()
-    return put_off
+    return deferred
 
 
 def _ids(request: DecideRequest) -> list[str]:

@@ -416,7 +416,7 @@ class DecideRequest(Fields):
     )
     as_simulated: bool = Field(
         default=False,
-        description="Whether STS-X may let jobs wait beside idle GPUs though that saves nothing, as in the simulator.",
+        description="Whether STS-X may defer jobs while GPUs are idle though that saves nothing, as in the simulator.",
     )
 
     @model_validator(mode="before")

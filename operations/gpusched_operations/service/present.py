@@ -17,7 +17,7 @@ from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.policy import AS_A_POLICY
 from gpusched_env.simulator.survival import SAME_EPOCH, expected_left
-from gpusched_operations.service.put_off import late_s
+from gpusched_operations.service.deferral import late_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,10 +10,20 @@ from gpusched_baselines import StsX
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.rollout_policy.samples import Order, deviations, plan_of, same_plan
-from gpusched_baselines.rollout_policy.simulation import BASES, CONFIG, TIMER, SimulationCopy, new_copy, simulate_copy
-from gpusched_env import Instance, Result, simulate
+from gpusched_baselines.rollout_policy.simulation import (
+    BASES,
+    CONFIG,
+    TIMER,
+    SimulationCopy,
+    new_copy,
+    reset,
+    simulate_copy,
+)
+from gpusched_env import Instance, Result, load_scenario, make_instance, simulate
+from gpusched_env.model import Cells, Tenant
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from gpusched_experiments.report.warm_up import tiny_instance
 from instances import random_instance
 from policies import QUICK_LOOK
 from run_files import audited
@@ -68,6 +78,18 @@ def test_deviations_differ_from_the_plan_and_from_one_another():
     found = deviations(copy, rate, base, own, 30, np.random.default_rng(0))
     assert len(found) > 5
     assert len({plan[:, :TIMER].tobytes() for plan in [own, *found]}) == len(found) + 1
+
+
+@pytest.mark.parametrize("name", ["quota", "cells", "hosts", "prices"])
+def test_a_simulation_begins_with_the_arrays_of_mechanisms_that_the_round_has(name):
+    quotas = replace(random_instance(1), tenants=(Tenant("a", (Cells("T0", 1, 1),)),), tenancy="quota")
+    instances = {"quota": quotas, "prices": tiny_instance(energy=True)}
+    _, copy = begun(instances.get(name) or make_instance(load_scenario("cells").replace({"jobs.count": 5}), 1))
+    array, before = getattr(copy.work, name), getattr(copy.start, name).copy()
+    assert before.size
+    array[...] = -7
+    reset(copy.start, copy.work)
+    np.testing.assert_array_equal(array, before)
 
 
 def test_simulations_leave_the_run_as_it_is():

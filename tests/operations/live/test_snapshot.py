@@ -57,10 +57,17 @@ def test_what_policies_would_do_worked_out_by_hand() -> None:
     assert taken_for["checkpoints: no"] == 1
 
 
+def test_slices_count_in_sevenths_of_a_gpu() -> None:
+    node = replace(CLUSTER.nodes[0], parts=(("a100_3g.20gb", 2), ("A100-MIG-1g.5gb", 4), ("shard", 8)))
+    said = sentences(take_snapshot(replace(CLUSTER, nodes=(node,)), JobRules.of(RULES), ["edf"], DECIDER))
+    assert "Beside them are 6 slices of GPUs (4 A100-MIG-1g.5gb, 2 a100_3g.20gb), 10/7 of a GPU in all." in said
+    assert "Not counted as GPUs: 8 shard." in said
+
+
 CHEAP_LATER = {"start_s": [0.0, 18_000.0], "eur_per_kwh": [2.0, 1.0]}
 
 
-def test_a_job_that_a_policy_puts_off_shows_until_when_and_what_that_saves() -> None:
+def test_a_job_that_a_policy_defers_shows_until_when_and_what_that_saves() -> None:
     """Energy costs half after three hours: four hours of 1 kW at 2 €, the last at 1 €, or all of them then."""
     rules = JobRules.of(RULES | {"prices": RULES["prices"] | {"series": CHEAP_LATER}})
     taken = take_snapshot(

@@ -137,12 +137,12 @@ def test_a_journal_is_a_trace(played: Played) -> None:
 
 
 def test_a_line_says_which_jobs_wait_to_save_and_until_when(played: Played) -> None:
-    def put_off(request: Mapping[str, Any]) -> dict[str, Any]:
+    def deferrals(request: Mapping[str, Any]) -> dict[str, Any]:
         later = {"action": "wait", "configuration": None, "waits_until_s": T + 7200.0, "saves_eur": 0.125}
         jobs = [{"id": job["id"]} | later for job in request["jobs"]]
         return {"jobs": jobs, "running": 0, "waiting": len(jobs)}
 
-    played.ask = put_off
+    played.ask = deferrals
     played.go(60.0)
     assert played.said[1].endswith("edf would change nothing; 1 waits until 2027-01-15 14:00 UTC, to save 0.12 EUR")
 

@@ -1,4 +1,4 @@
-"""STS-X in live decisions: jobs wait beside idle GPUs only for what that saves, and the answer says until when."""
+"""STS-X in live decisions: jobs wait while GPUs are idle only for what that saves, and the answer says until when."""
 
 from __future__ import annotations
 

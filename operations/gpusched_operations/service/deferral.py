@@ -1,4 +1,4 @@
-"""Jobs that a policy puts off beside idle GPUs: what each saves by that, until when; who saves nothing runs now.
+"""Jobs that a policy defers while GPUs are idle: until when, and what that saves; one that saves nothing runs now.
 
 A job that waits for GPUs of others, or for cheaper energy, saves what it costs less then. Only what is known counts:
 the jobs that are there, their expected ends, and prices, published or forecast. That other jobs may come and fill a
@@ -22,15 +22,15 @@ from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, sur
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
 
 LEAST_EUR = 0.01
-"""The least that a wait beside idle GPUs must save [€]."""
+"""The least that a wait while GPUs are idle must save [€]."""
 MOST_PERIODS = 24 * 14
 """Periods of prices that a job may wait for, from now on."""
 UNTIL_S, SAVES, ENERGY, TARDINESS, COLUMNS = 0, 1, 2, 3, 4
 
 
 @kernel
-def settle_put_off(board: Board, least_eur: float) -> Floats:
-    """Let the jobs of the open round that wait beside idle GPUs run there if waiting does not save `least_eur`.
+def settle_deferrals(board: Board, least_eur: float) -> Floats:
+    """Let the jobs of the open round that wait while GPUs are idle run there if waiting does not save `least_eur`.
 
     Each gets the GPUs with which it is expected to cost least to its end; jobs that would be stopped come first.
 
