@@ -106,10 +106,12 @@ def free_now(board: Board) -> Ints:
 @kernel
 def show(board: Board, free: Ints) -> None:
     """Write a table of free GPUs to the nodes; what jobs hold there is not changed."""
+    shown = board.nodes.copy()
     for n in range(free.shape[0]):
-        board.nodes[n, at.FREE] = free[n, 0]
+        shown[n, at.FREE] = free[n, 0]
         for gpu in range(free.shape[1] - 1):
-            board.nodes[n, at.NODE_COLUMNS + gpu] = at.UNITS - free[n, 1 + gpu]
+            shown[n, at.NODE_COLUMNS + gpu] = at.UNITS - free[n, 1 + gpu]
+    sim.restore(board, np.empty(0, dtype=np.int64), np.empty((0, 0)), shown)
     sim.measure(board)
 
 

@@ -102,7 +102,8 @@ class Multifactor:
         config = board.jobs[active, at.CONFIG].astype(np.int64)
         board.memory[active, GPUS] = np.where(config >= 0, board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS, 0.0)
         board.memory[active, SEEN_S] = view.now_s
-        board.jobs[active, at.TIMER_S] = view.now_s + self.period_s if refused else np.inf
+        for job in active.tolist():
+            view.set_timer(job, view.now_s + self.period_s if refused else np.inf)
 
     def _by_priority(self, active: ActiveJobs) -> NDArray[np.float64]:
         return -self.priorities(active.view, active.index)
