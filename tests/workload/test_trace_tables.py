@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpusched_env.workload import Trace, detect_format, read_trace
-from gpusched_env.workload.traces.swf import swf_text
+from gpusched_env.workload.traces.swf_writing import swf_text
 from refusals import refused
 
 if TYPE_CHECKING:

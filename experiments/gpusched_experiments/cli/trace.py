@@ -14,7 +14,7 @@ from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
 from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.replay import gpu_types_named, ways_out
 from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
-from gpusched_env.workload.traces.swf import swf_text
+from gpusched_env.workload.traces.swf_writing import swf_text
 from gpusched_env.workload.traces.trace import read_trace
 from gpusched_experiments.cli import scenario_options as options
 

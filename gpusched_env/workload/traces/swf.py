@@ -5,7 +5,6 @@ A line has 18 numbers; -1 is not known. Lines that begin with `;` are comments.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,6 @@ import polars as pl
 
 if TYPE_CHECKING:
     from gpusched_env.workload.traces.cells import OddLines
-    from gpusched_env.workload.traces.trace import Trace
 
 FIELDS = (
     "job", "submit", "wait", "run", "allocated", "cpu_time", "memory", "requested", "requested_time",
@@ -54,25 +52,3 @@ def _sum(first: str | None, second: str | None) -> str | None:
         return None if first is None or second is None else repr(float(first) + float(second))
     except ValueError:
         return None
-
-
-def swf_text(trace: Trace) -> str:
-    """Write a trace in this format: one processor for each GPU, times in whole seconds from the first submission.
-
-    A share of a GPU counts as one processor. Users, tenants (as groups) and GPU types (as partitions) are numbered in
-    order of appearance, and named in the header.
-    """
-    named = [("User", trace.user), ("Group", trace.tenant), ("Partition", trace.gpu_type)]
-    numbers = [{name: n for n, name in enumerate(dict.fromkeys(names or ()), 1)} for _, names in named]
-    head = ["; Version: 2.2", f"; Note: jobs of {trace.name}, a processor is a GPU", f"; MaxJobs: {len(trace)}"]
-    for (kind, _), each in zip(named, numbers, strict=True):
-        head += [f"; {kind}: {number} {name}" for name, number in each.items()]
-    lines = []
-    for i, (submit, run, gpus) in enumerate(zip(trace.submission_s, trace.duration_s, trace.gpus, strict=True)):
-        begin = round(float(submit))
-        wait = -1 if trace.start_s is None else round(float(trace.start_s[i])) - begin
-        count = math.ceil(float(gpus))
-        told = [number[names[i]] if names else -1 for (_, names), number in zip(named, numbers, strict=True)]
-        row = [i + 1, begin, wait, max(1, round(float(run))), count, -1, -1, count, -1, -1, 1]
-        lines.append(" ".join(map(str, [*row, *told[:2], -1, -1, told[2], -1, -1])))
-    return "\n".join([*head, *lines]) + "\n"
