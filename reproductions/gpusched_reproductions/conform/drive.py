@@ -286,8 +286,8 @@ def read_table(path: Path) -> dict[int, DrivenQueue]:
 
 
 def _row(texts: Mapping[str, str]) -> DrivenQueue:
-    values: dict[str, Any] = {name: texts[name] for name in COLUMNS}
-    return DrivenQueue(**{name: int(value) if name in COUNTS else value for name, value in values.items()})
+    row: dict[str, Any] = {name: int(texts[name]) if name in COUNTS else texts[name] for name in COLUMNS}
+    return DrivenQueue(**row)
 
 
 def _table(rows: Iterable[DrivenQueue]) -> str:
