@@ -187,7 +187,7 @@ def _sleep(length_s: int) -> tuple[str, str]:
 
 @dataclass
 class WatchedSlurm:
-    """Runs a driver's commands on a test cluster as for a user from whom jobs are hidden, and checks what it releases.
+    """Runs a driver's commands on a test cluster, hides jobs of others from it, and checks what it releases.
 
     Attributes:
         cluster: The cluster.
