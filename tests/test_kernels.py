@@ -3,7 +3,11 @@
 import ast
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from gpusched_env.kernel import _parts
+from gpusched_env.simulator import layout as at
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "operations", "benchmarks")
@@ -99,3 +103,19 @@ def is_book(node: ast.expr) -> bool:
 def takes_hidden(parameter: ast.arg) -> bool:
     annotation = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
     return parameter.arg == "hidden" or "Hidden" in annotation
+
+
+ARRAY = np.arange(3)
+
+
+def reads_attributes():
+    return at.NOW + at.NO_SUCH_NAME + ARRAY.size
+
+
+def test_a_digest_has_what_attributes_of_modules_are_and_of_those_that_are_missing_their_names():
+    parts = list(_parts(reads_attributes.__code__, reads_attributes.__globals__))
+    of_modules = {parts[k]: parts[k + 1] for k in range(len(parts) - 1) if isinstance(parts[k], str)}
+    assert of_modules["NOW"] == at.NOW
+    assert of_modules["NO_SUCH_NAME"] is None
+    assert of_modules["ARRAY"] is ARRAY
+    assert "size" not in of_modules

@@ -1,5 +1,7 @@
 """Moves and exchanges of Local Search change the cost of a round by what they are said to."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -7,13 +9,16 @@ from hypothesis import strategies as st
 
 from books import check_books
 from constructed import constructed, may_take, proxy
+from first_rounds import begin_run
 from gpusched_baselines.search import proxy_parts as its
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.exchanges import best_exchange, sweep_moves
+from gpusched_env import Configuration, Instance, Node
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
 from gpusched_env.simulator.kernels import exchange
+from small_instances import KILOWATT, hours_job
 
 
 def snapshot(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -95,6 +100,14 @@ def test_there_are_rounds_in_which_running_and_waiting_jobs_move():
         running += int((changed & (before >= 0)).sum())
         waiting += int((changed & (before < 0)).sum())
     assert min(running, waiting) > 0
+
+
+def test_of_moves_that_cost_the_same_the_first_is_made():
+    alike = [Configuration("V", 1), Configuration("W", 1)]
+    jobs, types = [hours_job(0.5, dict.fromkeys(alike, 1.0))], [KILOWATT, replace(KILOWATT, name="W")]
+    view = begin_run(Instance.from_jobs(types, [Node("W", 1), Node("V", 1)], jobs, alike)).view
+    sweep_moves(view.board, np.array([0]), np.array([1.0]))
+    assert view.jobs[0, at.CONFIG] == 0
 
 
 def allowed(view: View, found: Constructions) -> list[tuple[int, int]]:

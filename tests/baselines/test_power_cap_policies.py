@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from first_rounds import begin_run
 from gpusched_baselines import make_policy
+from gpusched_baselines.power_cap.limits import offers_of
 from gpusched_env import (
     Configuration,
     GpuClusterEnv,
@@ -63,6 +65,21 @@ def test_polca_begins_at_four_fifths_of_the_cap():
     """Both draw 2 kW: below 0.80 of 2.6 kW; above that of 2.4 kW, where the job with slack is limited."""
     assert limits_at_once(tight(2.6), "polca") == {0: 1.0, 1: 1.0}
     assert limits_at_once(tight(2.4), "polca") == {0: 1.0, 1: 0.5}
+
+
+@pytest.mark.parametrize("order", [[FULL, HALF], [HALF, FULL]])
+def test_offers_are_those_of_the_jobs_that_are_planned_by_what_they_save(order):
+    """The second job alone is planned, at 2 € a second of its own; it has held half power, and then full power."""
+    made = kilowatt_cluster([hours_job(9.0, {FULL: 1.0, HALF: 1.25})] * 2, [2], order)
+    full, half = made.configurations.index(FULL), made.configurations.index(HALF)
+    board, limited = begin_run(made).board, []
+    for held in (-1, half, full):
+        board.jobs[1, at.OLD_CONFIG] = held
+        offers = offers_of(board, np.array([-1, full]), np.array([1.0, 2.0]), 2)
+        assert (offers.jobs.tolist(), offers.configs.tolist()) == ([1], [[full, half]])
+        assert offers.cost[0] == pytest.approx([2.0 * HOUR + 1.0, 2.0 * 1.25 * HOUR + 0.625])
+        limited += offers.limited.tolist()
+    assert limited == [0, 1, 0]
 
 
 @pytest.mark.parametrize("name", ["cap-priority", "sts-x-cap"])

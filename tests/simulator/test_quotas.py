@@ -127,3 +127,17 @@ def test_local_search_says_that_it_cannot_decide_with_quotas():
     for name in ("local-search", "path-relinking"):
         with refused(f"{name}: tenancy", "quota"):
             simulate(instance, make_policy(name))
+
+
+SPREAD = Configuration("V100", 1, 3, spread=True)
+
+
+@pytest.mark.parametrize(
+    ("configuration", "nodes", "free"),
+    [(Configuration("V100", 4, 2), [0, 2], [0, 4, 0]), (SPREAD, [0, 2, 2], [3, 4, 2])],
+)
+def test_a_placement_from_outside_is_on_the_nodes_that_are_named(configuration, nodes, free):
+    jobs = [Job(0.0, 1e6, 1e-3, 1.0, CERTAIN, 1.0, {configuration: 100.0})]
+    board = begin_run(Instance.from_jobs([V100], [Node("V100", 4)] * 3, jobs, [configuration])).board
+    assert apply_holding(board, 0, 0, nodes, None) == 0
+    assert board.nodes[:, at.FREE].tolist() == free

@@ -56,6 +56,11 @@ def test_who_stands_on_an_edge_has_survived_the_bin_before_it():
     assert expected_rest(CURVE, 0.25 - 1e-9) == pytest.approx(0.375, rel=1e-6)  # S is 1 there
 
 
+def test_a_job_with_more_than_all_its_epochs_has_none_left():
+    assert [survival_after(CURVE, fraction) for fraction in (1.0, 1.25)] == [0.0, 0.0]
+    assert [expected_rest(CURVE, fraction) for fraction in (1.0, 1.25)] == [0.0, 0.0]
+
+
 @pytest.fixture(scope="module")
 def seen_at_edges() -> np.ndarray:
     """Play four episodes in which jobs keep what they have; give a row for each job seen at a milestone.

@@ -18,6 +18,7 @@ from gpusched_operations.live.journal import Journal
 from gpusched_operations.live.lease import JOURNAL
 from gpusched_operations.live.run_record import write_drive
 from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_reproductions.conform.drive import run_queue
 from made_up_drives import ELASTIC, scripted
 from slurm_clusters import needs_slurm
 from waiting import eventually
@@ -111,3 +112,10 @@ def test_a_driver_is_killed_and_the_watchdog_undoes_what_it_did(cluster, tmp_pat
     finally:
         driver.kill()
         driver.wait()
+
+
+def test_of_a_drawn_queue_no_job_starts_on_gpus_that_somebody_holds():
+    """With hidden jobs, such as have a node alone, and shares of GPUs beside."""
+    ran = run_queue(0)
+    assert min(ran.hidden, ran.alone, ran.shared, ran.starts) > 0
+    assert ran.on_held == ""

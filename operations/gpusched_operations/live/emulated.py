@@ -63,6 +63,7 @@ class EmulatedCluster:
         nodes: Its nodes, as `emulated_files.node_groups` reads them.
         daemons: Whether nodes have daemons. Without them no job runs: for the size of queues only.
         settings: More lines of slurm.conf.
+        shares: Shares of each GPU that jobs may ask for, ≥ 0; 0: none.
 
     Attributes:
         conf: Path of its slurm.conf: what commands of Slurm find in `SLURM_CONF`.
@@ -74,13 +75,20 @@ class EmulatedCluster:
     """
 
     def __init__(
-        self, folder: str | Path, nodes: str = NODES, *, daemons: bool = True, settings: Sequence[str] = ()
+        self,
+        folder: str | Path,
+        nodes: str = NODES,
+        *,
+        daemons: bool = True,
+        settings: Sequence[str] = (),
+        shares: int = 0,
     ) -> None:
         self.folder = Path(folder).absolute()
         self.conf = self.folder / "slurm.conf"
         self._groups = node_groups(nodes)
         self._daemons = daemons
         self._settings = tuple(settings)
+        self._shares = shares
         self._sockets: tuple[socket.socket, ...] = ()
         self.nodes = tuple(name for group in self._groups for name in group.names)
         self.environment = {
@@ -192,7 +200,7 @@ class EmulatedCluster:
         ports = tuple(each.getsockname()[1] for each in self._sockets)
         layout = EmulatedLayout(
             self.folder, short, self._name(), socket.gethostname().split(".")[0], getpass.getuser(),
-            ports[0], ports[1:], self._groups, self._daemons, self._settings,
+            ports[0], ports[1:], self._groups, self._daemons, self._settings, self._shares,
         )  # fmt: skip
         key = self.folder / "run" / "munge.key"
         key.touch(mode=0o600)

@@ -92,6 +92,7 @@ class EmulatedLayout:
         groups: The nodes.
         daemons: Whether nodes have daemons. Without them the nodes look switched off for ever, and no job runs.
         settings: More lines of slurm.conf.
+        shares: Shares of each GPU that jobs may ask for with `--gres=shard`, ≥ 0; 0: none.
     """
 
     folder: Path
@@ -104,6 +105,7 @@ class EmulatedLayout:
     groups: tuple[NodeGroup, ...]
     daemons: bool = True
     settings: tuple[str, ...] = ()
+    shares: int = 0
 
     @property
     def conf(self) -> Path:
@@ -144,7 +146,7 @@ def slurm_conf(layout: EmulatedLayout) -> str:
         "SelectTypeParameters=CR_Core",
         "SchedulerType=sched/backfill",
         *((f"SchedulerParameters={FAST}",) if layout.daemons else ()),
-        "GresTypes=gpu",
+        f"GresTypes=gpu{',shard' if layout.shares else ''}",
         "SlurmdParameters=config_overrides",
         "JobRequeue=1",
         "KillWait=2",
@@ -169,9 +171,10 @@ def slurm_conf(layout: EmulatedLayout) -> str:
         first += group.count
         cpus = CPUS_PER_GPU * group.gpus
         cloud = "" if layout.daemons else " State=CLOUD"
+        gres = f"gpu:{group.gpu_type}:{group.gpus}" + (f",shard:{layout.shares * group.gpus}" if layout.shares else "")
         lines.extend(
             f"NodeName={name} NodeHostname={layout.host} NodeAddr=127.0.0.1 Port={port} CPUs={cpus}"
-            f" RealMemory={1000 * group.gpus} Gres=gpu:{group.gpu_type}:{group.gpus} Feature={group.gpu_type}{cloud}"
+            f" RealMemory={1000 * group.gpus} Gres={gres} Feature={group.gpu_type}{cloud}"
             for name, port in zip(group.names, ports, strict=True)
         )
     lines.append(f"PartitionName={PARTITION} Nodes=ALL Default=YES MaxTime=INFINITE State=UP OverSubscribe=NO")
@@ -185,6 +188,10 @@ def gres_conf(layout: EmulatedLayout) -> str:
         " Flags=nvidia_gpu_env\n"
         for group in layout.groups
         for numbers in (f"[0-{group.gpus - 1}]" if group.gpus > 1 else "0",)
+    ) + "".join(
+        f"NodeName={group.listed} Name=shard Count={layout.shares * group.gpus}\n"
+        for group in layout.groups
+        if layout.shares
     )
 
 

@@ -16,10 +16,10 @@ from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.power_limits import limited_time_s
 from gpusched_env.workload.tables.applications import Application
 from gpusched_operations.live.comment import JobSpec, seconds_of_due, spec_of_comment
-from gpusched_operations.live.gpu_names import built_in_gpu_type
 from gpusched_operations.live.rules_file import RulesFile
 from gpusched_operations.live.state import Clock, LiveCluster, LiveJob
 from gpusched_operations.service.fields import default_policy
+from gpusched_operations.service.gpu_names import built_in_gpu_type
 
 UNIFORM = "part of the time limit"
 """Name of the distribution of jobs of which only a time limit is known: each tenth of it is equally likely."""

@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.gpu_names import is_part_of_gpu, sevenths
 from gpusched_operations.live.kubernetes_objects import (
     Object,
     at,
@@ -19,6 +18,7 @@ from gpusched_operations.live.kubernetes_objects import (
     quantity,
 )
 from gpusched_operations.live.state import LiveNode
+from gpusched_operations.service.gpu_names import is_part_of_gpu, sevenths
 
 TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "amd.com/gpu.product-name", "accelerator")
 """Labels of nodes that tell the type of their GPUs, and node selectors that ask for one."""

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.gpu_names import is_part_of_gpu
 from gpusched_operations.live.kubernetes_gpus import (
     WHOLE_GPUS,
     AskedByPods,
@@ -46,6 +45,7 @@ from gpusched_operations.live.kubernetes_state import (
 )
 from gpusched_operations.live.occupancy import HOLDING
 from gpusched_operations.live.state import LiveCluster, LiveJob, Outcome, Phase
+from gpusched_operations.service.gpu_names import is_part_of_gpu
 
 WORKLOAD = "kueue.x-k8s.io/workload"
 JOB_LABELS = (

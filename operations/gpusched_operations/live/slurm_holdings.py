@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from gpusched_operations.live.gpu_names import is_part_of_gpu
 from gpusched_operations.live.slurm_text import SHARES, GresGpus, gpus_of, gres_of, number_of, other_gres
+from gpusched_operations.service.gpu_names import is_part_of_gpu
 
 GRES_FIELDS = ("tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket", "tres_req_str", "tres_alloc_str")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json
-from gpusched_operations.live.gpu_names import built_in_gpu_type, is_part_of_gpu
 from gpusched_operations.live.slurm_text import SHARES, gpus_of, gres_of
 from gpusched_operations.live.state import LiveNode
+from gpusched_operations.service.gpu_names import built_in_gpu_type, is_part_of_gpu
 
 NO_TYPE = "gpu"
 """GPU type of nodes of which Slurm tells none, neither by GRES nor by a feature."""

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json
-from gpusched_operations.live.gpu_names import built_in_gpu_type
 from gpusched_operations.live.slurm_commands import SlurmControl
 from gpusched_operations.live.slurm_holdings import (
     GRES_FIELDS,
@@ -30,6 +29,7 @@ from gpusched_operations.live.slurm_requests import SubmittedRequest
 from gpusched_operations.live.slurm_text import GresGpus, hosts_of, number_of, numbers_of
 from gpusched_operations.live.slurm_waits import Array, at_once, holder_of, waits_for, words_in
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
+from gpusched_operations.service.gpu_names import built_in_gpu_type
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 _ENDING = {"COMPLETING", "STAGE_OUT"}

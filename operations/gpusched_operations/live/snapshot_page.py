@@ -11,10 +11,10 @@ from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 from gpusched_operations.html_report import ReportData
 from gpusched_operations.live.asking import deferrals
-from gpusched_operations.live.gpu_names import SLICES, sevenths
 from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
 from gpusched_operations.live.state import Clock, LiveJob, LiveNode, parts_text
+from gpusched_operations.service.gpu_names import SLICES, sevenths
 
 MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}
 ACTIONS = {

@@ -106,8 +106,8 @@ def _job(
     nodes = [request.cluster.nodes[node].name for node in places_of(board, job, old=False)]
     slot = int(row[at.SLOT])
     held = given.running
-    now = configuration.name, sorted(nodes), None if slot < 0 else slot
-    same = held is not None and (held.configuration, sorted(held.nodes), held.gpu) == now
+    now = config, sorted(nodes), None if slot < 0 else slot
+    same = held is not None and (names.index_of(held.configuration), sorted(held.nodes), held.gpu) == now
     return base | {
         "action": "keep" if same else "start" if held is None else "change",
         "configuration": configuration.name,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -30,6 +31,7 @@ from gpusched_operations.service.fields import (
     DistributionFields,
     TenantFields,
 )
+from gpusched_operations.service.gpu_names import known_type, suggestion
 
 _NAME = re.compile(
     r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?", re.ASCII
@@ -79,11 +81,22 @@ class ClusterNames:
             gpu_types,
             nodes,
             configurations,
-            tuple(_tenant(i, given) for i, given in enumerate(cluster.tenants)),
+            tuple(_tenant(i, given, types) for i, given in enumerate(cluster.tenants)),
             _index([node.name for node in cluster.nodes], "cluster.nodes[{}].name"),
             _index([c.name for c in configurations], "configurations[{}]"),
             catalogue,
         )
+
+    def index_of(self, configuration: str) -> int | None:
+        """Return the index of a configuration by its name, whose GPU type may be named as a cluster manager does."""
+        if configuration not in self.configuration:
+            with suppress(InputError):
+                configuration = self.known(configuration).name
+        return self.configuration.get(configuration)
+
+    def known(self, name: str) -> Configuration:
+        found = configuration_of(name)
+        return replace(found, gpu_type=known_type(found.gpu_type, [v.name for v in self.gpu_types]))
 
 
 @lru_cache(maxsize=64)
@@ -97,9 +110,9 @@ def _own_type(field: str, request: DecideRequest) -> str:
     return "cluster." + re.sub(r"^gpu_types\[(\d+)\]", lambda found: f"gpu_types[{places[int(found[1])]}]", field)
 
 
-def _tenant(index: int, given: TenantFields) -> Tenant:
+def _tenant(index: int, given: TenantFields, types: Sequence[str]) -> Tenant:
     try:
-        return Tenant(given.name, tuple(Cells(*cells) for cells in given.cells))
+        return Tenant(given.name, tuple(Cells(known_type(name, types), *sizes) for name, *sizes in given.cells))
     except InputError as error:
         part = error.field.partition(".")[2]
         raise InputError(f"cluster.tenants[{index}].{part}", error.value, error.allowed) from None
@@ -109,7 +122,8 @@ def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: 
     """Return a GPU type as large as its largest node, unless the request says how large its nodes are."""
     name = given if isinstance(given, str) else given.name
     if name not in catalogue.gpu_types:
-        allowed = f"one of the built-in GPU types {', '.join(catalogue.gpu_types)}, or the figures of one's own"
+        there = ", ".join(catalogue.gpu_types)
+        allowed = f"one of the built-in GPU types {there}, a name with one of these as a word, or {suggestion(name)}"
         raise InputError(f"cluster.gpu_types[{index}]", name, allowed)
     gpu_type = catalogue.gpu_types[name]
     if max(gpu_type.power_w(busy) for busy in range(1, gpu_type.max_gpus_per_node + 1)) > LARGEST:
@@ -141,6 +155,7 @@ def _configurations(
                 made.append(configuration_of(given))
             else:
                 made.append(Configuration(**given.model_dump()))
+            made[-1] = replace(made[-1], gpu_type=known_type(made[-1].gpu_type, known))
         except InputError as error:
             raise InputError(error.field.replace("configuration", where), error.value, error.allowed) from None
         if made[-1].gpu_type not in known:
@@ -170,7 +185,7 @@ def configuration_of(name: str) -> Configuration:
 
 def no_node_now(name: str, names: ClusterNames) -> bool:
     try:
-        configuration = configuration_of(name)
+        configuration = names.known(name)
     except InputError:
         return False
     return configuration.gpu_type in {v.name for v in names.gpu_types} and not _held(names, [configuration])[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
@@ -14,7 +15,9 @@ from pydantic import (
     Field,
     Tag,
     ValidationError,
+    ValidationInfo,
     create_model,
+    field_validator,
     model_validator,
 )
 
@@ -25,6 +28,7 @@ from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
 from gpusched_env.workload import OwnGpuType
 from gpusched_env.workload.scenario.settings import dotted
+from gpusched_operations.service.gpu_names import built_in_gpu_type, known_type
 
 MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4_000, 1_000, 100, 1_000
 """Sizes that requests may have, which the page of the interface names; `RequestLimits` may only say less."""
@@ -173,13 +177,36 @@ class ClusterFields(Fields):
     gpu_types: list[GpuTypeFields] = Field(
         min_length=1,
         max_length=MOST_GPU_TYPES,
-        description="GPU types: names of built-in ones (such as V100), or with figures of your own.",
+        description="GPU types: names of built-in ones (such as V100), or with figures of your own. A name that has a "
+        "built-in one as a word, such as NVIDIA-A100-SXM4-80GB, is a type like that one.",
     )
     nodes: list[NodeFields] = Field(min_length=1, max_length=MOST_NODES)
     tenants: list[TenantFields] = Field(default=[], max_length=1000, description="Who shares the cluster.")
     tenancy: Literal["none", "quota", "private"] = Field(
         default="none", description="What tenants are to the cluster: names only, a quota each, or nodes of their own."
     )
+
+    @field_validator("gpu_types")
+    @classmethod
+    def _like_built_in(cls, given: list[str | OwnGpuType]) -> list[str | OwnGpuType]:
+        like = [built_in_gpu_type(each) if isinstance(each, str) else None for each in given]
+        return [
+            each if isinstance(each, OwnGpuType) or source in {None, each} else OwnGpuType(name=each, like=source)
+            for each, source in zip(given, like, strict=True)
+        ]
+
+    @field_validator("nodes")
+    @classmethod
+    def _of_these_types(cls, given: list[NodeFields], info: ValidationInfo) -> list[NodeFields]:
+        known = names_of(info.data.get("gpu_types", ()))
+        return [
+            node if node.gpu_type in known else node.model_copy(update={"gpu_type": known_type(node.gpu_type, known)})
+            for node in given
+        ]
+
+
+def names_of(gpu_types: Iterable[str | OwnGpuType]) -> tuple[str, ...]:
+    return tuple(each if isinstance(each, str) else each.name for each in gpu_types)
 
 
 class ConfigurationFields(Fields):

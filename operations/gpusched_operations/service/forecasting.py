@@ -35,7 +35,9 @@ from gpusched_operations.service.fields import (
     NodeFields,
     Positive,
     SiteFields,
+    names_of,
 )
+from gpusched_operations.service.gpu_names import known_type
 
 if TYPE_CHECKING:
     from gpusched_operations.service.decision import Decider, OpenRequest
@@ -254,11 +256,12 @@ def _changed(request: ForecastRequest, what: WhatIfFields, most_nodes: int) -> F
 
 
 def _new_nodes(request: ForecastRequest, more: MoreNodesFields, where: str, first: int) -> list[NodeFields]:
-    names = [v if isinstance(v, str) else v.name for v in request.cluster.gpu_types]
-    if more.gpu_type not in names:
+    names = names_of(request.cluster.gpu_types)
+    gpu_type = known_type(more.gpu_type, names)
+    if gpu_type not in names:
         raise InputError(f"{where}.gpu_type", more.gpu_type, f"one of {', '.join(names)}")
-    alike = [node for node in request.cluster.nodes if node.gpu_type == more.gpu_type]
+    alike = [node for node in request.cluster.nodes if node.gpu_type == gpu_type]
     if more.gpus is None and not alike:
         raise InputError(f"{where}.gpus", None, f"a number: the cluster has no node of {more.gpu_type}")
     gpus = max(node.gpus for node in alike) if more.gpus is None else more.gpus
-    return [NodeFields(name=f"what-if-{first + k}", gpu_type=more.gpu_type, gpus=gpus) for k in range(more.count)]
+    return [NodeFields(name=f"what-if-{first + k}", gpu_type=gpu_type, gpus=gpus) for k in range(more.count)]

@@ -107,7 +107,7 @@ def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, 
 
 def _hold(board: Board, job: int, where: str, given: RunningFields, names: ClusterNames) -> None:
     """Let a job hold what it holds now, which must be there, and free of what the jobs before it hold."""
-    config = names.configuration.get(given.configuration)
+    config = names.index_of(given.configuration)
     if config is None:
         there = ", ".join(names.configuration)
         raise InputError(f"{where}.configuration", given.configuration, f"one of {there}")

@@ -258,8 +258,11 @@ class Problem:
             return np.array([math.inf if seconds is None else seconds for seconds in given])
         row = np.full(len(known), np.inf)
         for name, seconds in given.items():
-            if name in known:
-                row[known[name]] = seconds
+            config = self.names.index_of(name)
+            if config is not None and row[config] < np.inf:
+                raise InputError(f"{where}.{name}", seconds, "each configuration once")
+            if config is not None:
+                row[config] = seconds
             elif not self._gone(name):
                 raise InputError(f"{where}.{name}", seconds, f"one of the configurations {', '.join(known)}")
         return row

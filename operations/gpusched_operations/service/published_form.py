@@ -26,6 +26,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json
 from gpusched_operations.service.client import ServiceError, post
 from gpusched_operations.service.fields import error_body
+from gpusched_operations.service.gpu_names import under
 from gpusched_operations.service.pool import BUSY, NOT_ALLOWED, OK, Reply
 from gpusched_operations.service.published_request import (
     FAILED,
@@ -62,7 +63,7 @@ def answer_of(data: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, A
     for each in answer["jobs"]:
         if each["configuration"] is not None:
             job = data["jobs"][each["id"]]
-            times = by_gpus("ProfilingData", job["ProfilingData"][each["gpu_type"]])
+            times = by_gpus("ProfilingData", under(job["ProfilingData"], each["gpu_type"]))
             given[each["id"]] = each, now_s + times[each["gpus_per_node"]] * float(job["Epochs"])
     first_s = min((end_s for _, end_s in given.values()), default=math.inf)
     cost = answer["energy_eur_per_h"] * (first_s - now_s) / HOUR_S if given else 0.0

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_operations.service.gpu_names import known_type, under
 
 TIME = "%a %d %b %Y, %H.%M.%S"
 """Times on the clock of the sender, such as Tue 21 Jul 2020, 17.56.59."""
@@ -70,7 +71,7 @@ def request_of(data: Mapping[str, Any]) -> dict[str, Any]:
     now_s, held = seconds_of("currentTime", data["currentTime"]), _held(data)
     jobs = [_job(name, job, data, held.get(name), now_s) for name, job in data["jobs"].items()]
     if jobs and not any(job["seconds_per_epoch"] for job in jobs):
-        raise PublishedFormError(NO_TIMES, f"the job {jobs[0]['id']} has no time on a GPU type of the nodes")
+        raise PublishedFormError(NO_TIMES, _no_times(data, jobs[0]["id"]))
     jobs = [job for job in jobs if job["seconds_per_epoch"] and job["max_epochs"] > 0.0]
     nodes, used = _nodes(data, held), {kind for job in jobs for kind in job["seconds_per_epoch"]}
     return {
@@ -84,6 +85,11 @@ def request_of(data: Mapping[str, Any]) -> dict[str, Any]:
         "prices": {"energy_eur_per_kwh": 1.0, "pue": 1.0},
         "jobs": jobs,
     }
+
+
+def _no_times(data: Mapping[str, Any], job: str) -> str:
+    nodes, times = ", ".join(_types_of_nodes(data)), ", ".join(data["jobs"][job]["ProfilingData"])
+    return f"the job {job} has no time on a GPU type of the nodes ({nodes}); it has times on {times or 'none'}"
 
 
 def _policy(data: Mapping[str, Any]) -> str:
@@ -115,10 +121,11 @@ def _gpu_types(data: Mapping[str, Any], used: Collection[str], largest: int) -> 
     for name in _types_of_nodes(data):
         if name not in used:
             continue
-        given = by_gpus(f"GPUcosts.{name}", data["GPUcosts"].get(name, {}))
+        given = by_gpus(f"GPUcosts.{name}", under(data["GPUcosts"], name) or {})
         costs = {0: 0.0} | {gpus: cost for gpus, cost in sorted(given.items()) if gpus > 0}
         if len(costs) == 1:
-            raise PublishedFormError(NO_COSTS, f"GPUcosts has no costs of {name}")
+            there = ", ".join(data["GPUcosts"]) or "none"
+            raise PublishedFormError(NO_COSTS, f"GPUcosts has no costs of {name}; it has those of {there}")
         known = list(costs)
         each = []
         for gpus in range(1, max(largest, known[-1]) + 1):
@@ -150,18 +157,20 @@ def _job(
     weight = WEIGHTS_EUR_PER_S.get(whole_of(f"{place}.Priority", value_of(place, job, "Priority")))
     if weight is None:
         raise PublishedFormError(NO_WEIGHT, f"the priority of the job {name} is none of 1 to 5")
+    profiles = table_of(f"{place}.ProfilingData", value_of(place, job, "ProfilingData"))
     times = {
         kind: {str(gpus): time for gpus, time in by_gpus(f"{place}.ProfilingData.{kind}", profile).items()}
-        for kind, profile in table_of(f"{place}.ProfilingData", value_of(place, job, "ProfilingData")).items()
-        if kind in known
+        for kind in known
+        if (profile := under(profiles, kind)) is not None
     }
     times = {kind: profile for kind, profile in times.items() if profile}
     submission_s, due_s = (
         seconds_of(f"{place}.{field}", value_of(place, job, field)) for field in ("SubmissionTime", "Deadline")
     )
     running = None
-    if held and held.gpu_type == data["nodes"][held.node]["GPUtype"] and str(held.gpus) in times.get(held.gpu_type, {}):
-        running = {"configuration": f"{held.gpu_type}x{held.gpus}", "nodes": [held.node], "since_s": now_s}
+    kind = data["nodes"][held.node]["GPUtype"] if held else ""
+    if held and known_type(held.gpu_type, [kind]) == kind and str(held.gpus) in times.get(kind, {}):
+        running = {"configuration": f"{kind}x{held.gpus}", "nodes": [held.node], "since_s": now_s}
     return {
         "id": name,
         "submission_s": submission_s,

@@ -12,6 +12,7 @@ from gpusched_reproductions.conform import NAMES, answers
 def conform_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"Kind of answers: {', '.join(NAMES)}.")],
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that kind, or folders of them.")],
+    each: Annotated[bool, typer.Option("--each", help="Print also what agrees.")] = False,
 ) -> None:
     """Compare published answers with ours: print what differs, and how many agree.
 
@@ -35,6 +36,9 @@ def conform_command(
     daemons beside ours. FILES are tables of runs; what is not in them runs first (15 minutes; after a stop the same
     command continues). Without Slurm it compares what docs/results/slurm/starts.csv has.
 
+    **drive**: 5 drawn queues on such a cluster, driven as **gpusched slurm drive** does with EDF, beside jobs of others
+    that are hidden, have nodes alone or share GPUs: no job may be started on GPUs that these hold (two minutes).
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0
@@ -42,6 +46,8 @@ def conform_command(
         for answer in answers(name, [Path(file) for file in files]):
             total, agree = total + 1, agree + answer.agrees
             bar.advance()
+            if each and answer.agrees:
+                typer.echo(f"{answer.case}: {answer.ours}")
             if not answer.agrees:
                 typer.echo(f"{answer.case}: published {answer.published}, ours {answer.ours}")
     typer.echo(f"{agree} of {total} agree")

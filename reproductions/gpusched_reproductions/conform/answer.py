@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri", "gaia", "slurm")
+NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri", "gaia", "slurm", "drive")
 """The kinds of answers; `NAME` is read by the module of this package with that name."""
 
-MADE = ("slurm",)
+MADE = ("slurm", "drive")
 """Kinds whose files need not exist: their answers are made then."""
 
 

@@ -182,6 +182,17 @@ def test_fill_puts_a_higher_class_first_and_the_former_guaranteed_job_stays_as_a
     assert simulate(instance, Fill()).completion_s == pytest.approx([1000.0, 1000.0 + 1000.0 - 900.0 / 1.03])
 
 
+@pytest.mark.parametrize(
+    ("weight", "classes", "after"),
+    [(0.001, 2, [None, "Vx0.4", "Vx0.6!"]), (0.0005, 3, ["Vx0.4", None, "Vx0.6!"])],
+)
+def test_fill_preempts_for_the_former_guaranteed_job_only_those_of_a_lower_class(weight, classes, after):
+    jobs = [job(0.3, weight=0.001), job(0.3, weight=weight), job(0.3, at_s=100.0, weight=0.002)]
+    instance, policy = cluster(jobs, (1,)), Fill(classes=classes)
+    assert held(instance, policy) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
+    assert [each and each[0] for each in held(instance, policy, until_s=100.0)] == after
+
+
 def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
     """Utilisations 0.05 and 0.1 have the label 0, 0.95 has 2: two jobs of it on a GPU take 1.9 times as long."""
     jobs = [job(u, configurations=(HALF, ONE)) for u in (0.95, 0.95, 0.1, 0.95, 0.05)]

@@ -6,6 +6,7 @@ import pytest
 from rich.console import Console
 
 from gpusched_experiments.cli.comparison_plan import print_comparisons
+from gpusched_experiments.cli.limits import Limited
 from gpusched_experiments.cli.terminal import WIDE, print_table
 from gpusched_experiments.report import RunSummary
 from gpusched_experiments.report.comparison_folder import Compared
@@ -91,3 +92,17 @@ def test_a_bound_is_shown_of_the_policies_for_which_it_holds_and_csv_has_numbers
     assert [row["non_clairvoyant_gap"] == "" for row in rows] == [False, True]
     alone = Compared.of([run for run in runs if run.policy == "sts-x"], "sts-x").tables("sts-x")[0]
     assert "non-clairv" not in " ".join((*(column.title for column in alone.columns), *alone.notes))
+
+
+def test_a_row_by_power_limit_has_means_hours_and_what_is_saved_in_all():
+    runs = [
+        replace(run, metrics=replace(run.metrics, energy_kwh=3.0 + run.seed)) for run in RUNS if run.policy == "edf"
+    ]
+    row = Limited.of("0.8", runs, [replace(run, energy_eur=2.0 * run.energy_eur) for run in runs])
+    first = runs[0]
+    assert (row.limit, row.kwh) == ("0.8", 5.0)
+    assert (row.energy_eur, row.tardiness_eur) == (first.energy_eur + 2.0, first.tardiness_eur)
+    assert row.late == first.late_jobs / first.jobs
+    assert row.completion_h == first.mean_completion_s / 3600.0
+    total = sum(run.energy_eur + run.tardiness_eur for run in runs)
+    assert row.saving.value == pytest.approx(1.0 - total / (total + sum(run.energy_eur for run in runs)))

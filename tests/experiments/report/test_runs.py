@@ -81,6 +81,13 @@ def test_the_arrays_are_those_of_runs_and_of_a_comparison_in_the_order_of_the_se
     assert found.energy_eur[0] != found.energy_eur[1]
 
 
+def test_the_total_is_energy_and_tardiness():
+    results = []
+    found = evaluate("fifo", "tiny", (0,), on_result=results.append)
+    assert found.tardiness_eur[0] > 0.0
+    assert found.total_eur.tolist() == [results[0].total_eur]
+
+
 def test_a_workload_is_a_scenario_an_instance_or_a_function_and_a_policy_an_object_too():
     tiny, policy = load_scenario("tiny"), make_policy("fifo")
     total = evaluate("fifo", "tiny", 2).total_eur.tolist()

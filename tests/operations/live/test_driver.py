@@ -241,56 +241,6 @@ def test_jobs_that_wait_for_others_are_left_alone(tmp_path):
     assert made.idle()
 
 
-def as_much_as_offered(fields):
-    """Start every job that waits, on as many GPUs as the request still has."""
-    free = {node["name"]: node["gpus"] for node in fields["cluster"]["nodes"]}
-    types = {node["name"]: node["gpu_type"] for node in fields["cluster"]["nodes"]}
-    for running in (job["running"] for job in fields["jobs"] if job.get("running")):
-        free[running["nodes"][0]] -= int(running["configuration"].rpartition("x")[2])
-    jobs = []
-    for job in fields["jobs"]:
-        names = [] if job.get("running") else list(fields["times"][job["seconds_per_epoch"]])
-        fits = [
-            (int(name.rpartition("x")[2]), name, node)
-            for name in names
-            for node in free
-            if name.startswith(types[node]) and free[node] >= int(name.rpartition("x")[2])
-        ]
-        gpus, name, node = max(fits, default=(0, "", ""))
-        action = "start" if fits else "keep" if job.get("running") else "wait"
-        if fits:
-            free[node] -= gpus
-        jobs.append({"id": job["id"], "action": action, "configuration": name, "nodes": [node]})
-    return {"jobs": jobs, "memory": None, "ask_again_at_s": None}
-
-
-@given(st.data())
-@settings(max_examples=30, deadline=None)
-def test_no_job_is_started_on_gpus_that_somebody_holds(data):
-    """Beside jobs of others: hidden ones, such as have their node alone, and shares of GPUs, that come and go."""
-    slurm = MadeUpSlurm()
-    others = st.builds(
-        MadeUpJob,
-        id=st.just(0),
-        tres=st.sampled_from(["gres:gpu:1", "gres:gpu:3", "gres:gpu:4", "gres:shard:1", "gres:shard:3"]),
-        work_s=st.sampled_from([30.0, 1e6]),
-        hidden=st.booleans(),
-        alone=st.sampled_from([False, False, False, True]),
-    )
-    with TemporaryDirectory() as folder:
-        made, _ = driver(slurm, Path(folder), as_much_as_offered)
-        for turn in range(data.draw(st.integers(1, 3))):
-            for other in data.draw(st.lists(others, max_size=5)):
-                other.id = 1000 + len(slurm.jobs)
-                slurm.submit(other)
-            slurm.pause(1.0)
-            for number in range(data.draw(st.integers(0, 3))):
-                slurm.submit(MadeUpJob(10 * turn + number + 1, ELASTIC, work_s=200.0), held=True)
-            made.round()
-            slurm.pause(10.0)
-    assert slurm.overbooked == []
-
-
 def test_a_start_that_slurm_does_not_make_is_taken_back_and_tried_later(tmp_path):
     slurm = MadeUpSlurm()
     slurm.submit(MadeUpJob(1, ELASTIC), held=True)

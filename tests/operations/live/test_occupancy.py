@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -185,22 +187,27 @@ def test_no_job_starts_beside_one_that_has_its_node_alone(alone: str, usable: di
         assert "job 1 has it alone" in asked(found).nodes_left_out["a1"]
 
 
-@pytest.mark.parametrize("reason", ["None", "Priority", "Resources", ""])
-def test_reasons_with_which_a_job_can_start(reason: str) -> None:
-    found = cluster(node("a1", "gpu:a100:8"), job(1, "gres/gpu:1", state_reason=reason))
-    assert list(asked(found).jobs) == ["1"]
+def reasons() -> dict[str, str]:
+    """Return the class of each reason that Slurm has had since 22.05, also of those on its page only.
+
+    With `starts` a job starts as soon as there are GPUs; it is `held`; or it `waits` for something else.
+    """
+    with (Path(__file__).parent / "data" / "slurm_reasons.csv").open(encoding="utf-8", newline="") as file:
+        return {row["reason"]: row["class"] for row in csv.DictReader(file)}
 
 
-REASONS = (
-    "MaxGRESPerAccount MaxNodePerAccount AccountingPolicy BadConstraints ReqNodeNotAvail QOSMaxGRESPerUser "
-    "DependencyNeverSatisfied AssocGrpGRES PartitionDown BeginTime Licenses NodeDown JobLaunchFailure SomethingNew"
-)
-
-
-@pytest.mark.parametrize("reason", REASONS.split())
-def test_a_job_that_waits_for_anything_else_does_not_start(reason: str) -> None:
-    found = cluster(node("a1", "gpu:a100:8"), job(1, "gres/gpu:1", state_reason=reason))
-    assert asked(found).left_out == {"1": f"waits for something else: {reason}"}
+def test_every_reason_of_slurm_is_in_its_class_and_one_that_is_not_known_waits() -> None:
+    classes = {"": "starts", **reasons(), "SomethingNew": "waits"}
+    jobs = [job(number, "gres/gpu:1", state_reason=reason) for number, reason in enumerate(classes, 1)]
+    found = asked(cluster(node("a1", "gpu:a100:8"), *jobs))
+    numbers = {reason: str(number) for number, reason in enumerate(classes, 1)}
+    starts, held = ([reason for reason, of in classes.items() if of == each] for each in ("starts", "held"))
+    assert starts == ["", "None", "Priority", "Resources"]
+    assert held == ["JobHeldAdmin", "JobHeldUser", "JobHoldMaxRequeue"]
+    assert list(found.jobs) == [numbers[reason] for reason in starts]
+    for reason in classes.keys() - {*starts, *held}:
+        assert found.left_out[numbers[reason]] == f"waits for something else: {reason}"
+    assert [found.left_out[numbers[reason]] for reason in held] == [f"held: {reason}" for reason in held]
 
 
 def test_a_reason_counts_by_its_name_and_not_by_its_description() -> None:

@@ -6,9 +6,9 @@ import json
 from collections.abc import Sequence
 
 from gpusched_env.workload.tables.applications import builtin_gpu_types
-from gpusched_operations.live.gpu_names import built_in_gpu_type
 from gpusched_operations.live.lease import release_now
 from gpusched_operations.live.slurm_commands import Done, SlurmControl
+from gpusched_operations.service.gpu_names import built_in_gpu_type
 from made_up_drives import ELASTIC, driver, scripted
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 

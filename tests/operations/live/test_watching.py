@@ -136,6 +136,18 @@ def test_a_journal_is_a_trace(played: Played) -> None:
     assert read_trace(file, "journal").gpus.tolist() == trace.gpus.tolist()
 
 
+def test_of_many_jobs_that_wait_to_save_a_line_names_the_first_and_counts_the_others(tmp_path: Path) -> None:
+    def deferrals(_: Mapping[str, Any]) -> dict[str, Any]:
+        later = {"action": "wait", "configuration": None, "waits_until_s": T + 7200.0, "saves_eur": 0.125}
+        return {"jobs": [{"id": f"{number}"} | later for number in range(1, many + 1)], "running": 0, "waiting": many}
+
+    text = "waits until 2027-01-15 14:00 UTC, to save 0.12 EUR"
+    for many, rest in ((3, ""), (4, "; 1 more wait to save"), (6, "; 3 more wait to save")):
+        played = Played(PlayedCluster(THREE, T), tmp_path / f"{many}", deferrals)
+        played.go(60.0)
+        assert played.said[1].endswith(f"would change nothing; 1 {text}; 2 {text}; 3 {text}{rest}")
+
+
 def test_a_line_says_which_jobs_wait_to_save_and_until_when(played: Played) -> None:
     def deferrals(request: Mapping[str, Any]) -> dict[str, Any]:
         later = {"action": "wait", "configuration": None, "waits_until_s": T + 7200.0, "saves_eur": 0.125}

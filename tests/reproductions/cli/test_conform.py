@@ -255,3 +255,25 @@ def test_a_table_that_is_none_of_slurms_starts_is_refused(tmp_path):
     path = tmp_path / "starts.csv"
     path.write_text("queue,rule,gpus\n0,easy,1\n", encoding="utf-8")
     assert "a table of runs with columns queue, rule" in gpusched("conform", "slurm", path).stderr
+
+
+HELD = ROOT / "docs" / "results" / "slurm" / "held_gpus.csv"
+
+
+def test_the_recorded_queues_of_the_driver_are_printed_and_one_on_held_gpus_does_not_agree(tmp_path):
+    done = gpusched("conform", "drive", HELD, "--each")
+    *each, last = done.stdout.splitlines()
+    assert (len(each), last) == (5, "5 of 5 agree")
+    assert all(line.endswith("starts, none on held GPUs") for line in each)
+    head, first, *rows = HELD.read_text(encoding="utf-8").splitlines()
+    words = first.split(",")
+    assert words[-3] == ""
+    words[-3] = "2 of the 4 GPUs of job 9 on v100-1"
+    path = tmp_path / "held.csv"
+    path.write_text("\n".join([head, ",".join(words), *rows, ""]), encoding="utf-8")
+    done = gpusched("conform", "drive", path)
+    assert done.exit_code == 1
+    assert "queue 0, 11 jobs of others" in done.stdout
+    assert "2 of the 4 GPUs of job 9 on v100-1 on held GPUs" in done.stdout
+    path.write_text("queue\n1\n", encoding="utf-8")
+    assert "a table of queues with columns queue, others" in gpusched("conform", "drive", path).stderr
