@@ -231,7 +231,7 @@ def without(hidden: Collection[str], output: str) -> str:
 def starts_on_held(
     shown: str, released: Iterable[str], gpus: Mapping[str, int], until_s: float
 ) -> tuple[int, list[str]]:
-    """Count jobs that are released for GPUs of a node, and say which of them somebody holds.
+    """Count jobs that are released for GPUs of a node, and list those for GPUs that somebody holds.
 
     Args:
         shown: What `scontrol show job --details --oneliner` writes.
