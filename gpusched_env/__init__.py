@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.mechanisms.saved_power.model import SavedPower
     from gpusched_env.mechanisms.shares.model import Interference, SharedMemory, UtilisationModel
     from gpusched_env.mechanisms.switching.model import HostMemory
+    from gpusched_env.mechanisms.tenants.model import Tenants
     from gpusched_env.model import (
         Cells,
         Configuration,
@@ -75,6 +76,7 @@ __all__ = [
     "StalledError",
     "Synchronisation",
     "Tenant",
+    "Tenants",
     "UtilisationModel",
     "View",
     "builtin_scenarios",

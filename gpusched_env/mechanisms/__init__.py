@@ -34,8 +34,8 @@ def _idle_power_w(instance: Instance) -> Any:
 
 USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "cap": lambda instance, _: instance.find("cap") is not None,
-    "quotas": lambda instance, _: instance.tenancy == "quota",
-    "cells": lambda instance, _: instance.hosts > 0,
+    "quotas": lambda instance, _: getattr(instance.find("tenants"), "tenancy", "none") == "quota",
+    "cells": lambda instance, _: instance.first_machine > 0,
     "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.find("shares") is not None,
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),

@@ -41,6 +41,21 @@ class Mechanism:
         """Whether a share has all memory of its GPUs."""
         return False
 
+    @property
+    def machines(self) -> int:
+        """How many of the last nodes are machines, to which the nodes before them are bound; 0: all nodes are."""
+        return 0
+
+    def open_seconds(self, instance: Any, seconds: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002 - of others
+        """Return the seconds per epoch of jobs, (J, C), inf also where the mechanism excludes a configuration.
+
+        It is called before any `check`, with the configurations that nodes cannot hold.
+
+        Raises:
+            InputError: The cluster is not one for the mechanism, or it excludes all configurations of a job.
+        """
+        return seconds
+
     def check(self, instance: Any) -> None:
         """Check that an `Instance`, which is complete but for this, may use the mechanism.
 

@@ -65,13 +65,13 @@ class Rates:
 
 
 def _largest_billed(instance: Instance) -> dict[str, int]:
-    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
-    if not instance.hosts:
+    """Return the GPUs of the largest node of every GPU type, or of the largest machine that can hold one."""
+    if not instance.first_machine:
         return instance.largest_node
     largest, hardware = dict[str, int](), hardware_of(instance.gpu_types)
-    for host in instance.machines:
-        kind = hardware[host.gpu_type]
-        largest[kind] = max(largest.get(kind, 0), host.gpus)
+    for machine in instance.machines:
+        kind = hardware[machine.gpu_type]
+        largest[kind] = max(largest.get(kind, 0), machine.gpus)
     return {name: largest[hardware[name]] for name in instance.largest_node}
 
 

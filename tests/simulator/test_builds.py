@@ -10,7 +10,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import recorded_runs as recorded
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, Tenants
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms import BUILDS
 from gpusched_env.model import Cells, Instance, Tenant
@@ -182,7 +182,7 @@ def test_a_mixture_of_mechanisms_takes_the_build_that_has_all(monkeypatch):
     assert [common_build([board, PlainBoard]) for board in BOARDS] == BOARDS
     shared = replace(of_random(blocks=(1,)), gpu_hour_eur=1.0)
     assert type(State(shared).board) is Everything
-    quotas = replace(of_random(), tenants=(Tenant("a", (Cells("T0", 1, 1),)),), tenancy="quota")
+    quotas = of_random().with_mechanisms(Tenants((Tenant("a", (Cells("T0", 1, 1),)),), "quota"))
     assert type(State(quotas).board) is Everything
 
 

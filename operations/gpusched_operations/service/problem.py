@@ -14,6 +14,7 @@ from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.saved_power.model import SavedPower
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
@@ -90,9 +91,7 @@ class Problem:
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                tenants=self.names.tenants,
-                tenancy=self.request.cluster.tenancy,
-                mechanisms=(*self._site(), *self._saved_power(), *self._mechanisms()),
+                mechanisms=(*self._site(), *self._saved_power(), *self._tenants(), *self._mechanisms()),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
@@ -109,6 +108,10 @@ class Problem:
             starts, caps = [0.0, given.next_cap_s], [given.cap_kw, given.next_cap_kw]
         told = [0.0] * len(starts)
         return (PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh),)
+
+    def _tenants(self) -> tuple[Tenants, ...]:
+        made = Tenants(self.names.tenants, self.request.cluster.tenancy)
+        return () if made == Tenants() else (made,)
 
     def _mechanisms(self) -> tuple[Mechanism, ...]:
         request = self.request
