@@ -84,7 +84,7 @@ _DOCUMENT: dict[str, Schema] = {
     "saved_kw?": None,
     "host_memory?": None,
     "site?": None,
-    "gpu_hour_eur?": float,
+    "gpu_hour_eur?": None,
     "prices?": None,
     "mechanisms?": None,
     "hosts?": None,
@@ -144,8 +144,6 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
     document |= own_fields(instance)
-    if instance.gpu_hour_eur:
-        document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
     document |= mechanism_fields(instance)
     return {name: document[name] for name in (field.rstrip("?") for field in _DOCUMENT) if name in document}
 
@@ -216,8 +214,6 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         del read["interference"]
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
-    given = ("decision_interval_s", "gpu_hour_eur")
-    optional = {name: read[name] for name in given if name in read}
     return Instance(
         tuple(_rows("gpu_types", read, GpuType)),
         tuple(_rows("nodes", read, Node)),
@@ -225,7 +221,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         _job_table(read),
         mechanisms=mechanisms_of(read),
         **{name: read[name] for name in _SCALARS},
-        **optional,
+        decision_interval_s=read.get("decision_interval_s", 0.0),
     )
 
 

@@ -19,6 +19,7 @@ OWN = {
     "synchronisation": "network",
     "host_memory": "switching",
     "site": "cap",
+    "gpu_hour_eur": "rent",
     "prices": "prices",
     "interference": "shares",
     "saved_kw": "saved_power",

@@ -17,6 +17,7 @@ from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.formats.json_fields import check_provenance, value_of
 from gpusched_env.model import Instance
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
@@ -142,7 +143,7 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
-    if instance.gpu_hour_eur or any(own.mechanism == "cap" or "." in own.mechanism for own in instance.mechanisms):
+    if rent_eur_per_h(instance) or any(own.mechanism == "cap" or "." in own.mechanism for own in instance.mechanisms):
         values |= {name: getattr(result, name) for name in SITE_FACTS}
     if instance.find("prices") is not None:
         values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}

@@ -42,11 +42,11 @@ class Instance:
         seed: Seed it was made with.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         mechanisms: Models of mechanisms that runs use, at most one of each, kept by name: prices of energy by period
-            (`PriceSeries`), a cap on the power of all nodes (`PowerCap`), how co-runners on one GPU affect one another
-            (`Interference`, `UtilisationModel`; without one jobs take the time in `jobs` there), what GPUs save
-            (`SavedPower`, added where there are power limits), who shares the cluster (`Tenants`), and others.
+            (`PriceSeries`), the price of a held GPU (`Rent`), a cap on the power of all nodes (`PowerCap`), how
+            co-runners on one GPU affect one another (`Interference`, `UtilisationModel`; without one jobs take the time
+            in `jobs` there), what GPUs save (`SavedPower`, added where there are power limits), who shares the cluster
+            (`Tenants`), and others.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -62,7 +62,6 @@ class Instance:
     name: str = ""
     seed: int = 0
     decision_interval_s: float = 0.0
-    gpu_hour_eur: float = 0.0
     mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
@@ -79,7 +78,6 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._add_needed()
-        checks.not_negative("gpu_hour_eur", self.gpu_hour_eur)
         self._close_what_does_not_fit()
         for own in self.mechanisms:
             own.check(self)
@@ -163,7 +161,6 @@ class Instance:
         restart_s: float = 0.0,
         name: str = "",
         decision_interval_s: float = 0.0,
-        gpu_hour_eur: float = 0.0,
         mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -178,7 +175,6 @@ class Instance:
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
             name: Name of the instance.
             decision_interval_s: Interval of decision rounds [s].
-            gpu_hour_eur: Price of a held GPU [€/h].
             mechanisms: Models of mechanisms.
         """
         checks.seconds("restart_s", restart_s)
@@ -194,7 +190,6 @@ class Instance:
             pue=pue,
             name=name,
             decision_interval_s=decision_interval_s,
-            gpu_hour_eur=gpu_hour_eur,
             mechanisms=tuple(mechanisms),
         )
 

@@ -46,6 +46,11 @@ class Mechanism:
         """How many of the last nodes are machines, to which the nodes before them are bound; 0: all nodes are."""
         return 0
 
+    @property
+    def rent_eur_per_h(self) -> float:
+        """Price of a held GPU [€/h], which is billed and planned with."""
+        return 0.0
+
     def open_seconds(self, instance: Any, seconds: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002 - of others
         """Return the seconds per epoch of jobs, (J, C), inf also where the mechanism excludes a configuration.
 

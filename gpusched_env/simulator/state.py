@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.hooks import arrays_of, begin
 from gpusched_env.model import Instance, checks
-from gpusched_env.model.rates import Rates
+from gpusched_env.model.rates import Rates, rent_eur_per_h
 from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import hooks
@@ -65,7 +65,7 @@ class Common:
             return facts_of(instance), self._rates(instance), {}
         models = [own for own in instance.mechanisms if own.constants_from == "model"]
         parts = (instance.gpu_types, instance.nodes, instance.configurations, *models)
-        numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.gpu_hour_eur)
+        numbers = (instance.energy_price_eur_per_kwh, instance.pue, rent_eur_per_h(instance))
         key = (*map(id, parts), *numbers, instance.first_machine, len(instance.jobs.applications))
         if key not in self._clusters:
             if len(self._clusters) == MOST_CLUSTERS:

@@ -13,6 +13,7 @@ from gpusched_env.formats.json_fields import value_of
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import hardware_of
 from gpusched_env.model.mechanism import Mechanism
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.model.tenant import TENANCIES, Cells, Tenancy, Tenant, check_fit, pieces
 
 if TYPE_CHECKING:
@@ -142,8 +143,8 @@ class Tenants(Mechanism):
         if max(types[:first]) >= types[first] or min(types[first:]) < types[first]:
             raise InputError("gpu_types", [v.name for v in gpu_types], "those without an owner last")
         self._check_cells(instance, first)
-        if instance.gpu_hour_eur:
-            raise InputError("gpu_hour_eur", instance.gpu_hour_eur, "0 with cells, which are on whole hosts")
+        if rent := rent_eur_per_h(instance):
+            raise InputError("gpu_hour_eur", rent, "0 with cells, which are on whole hosts")
 
     def _check_cells(self, instance: Instance, first: int) -> None:
         nodes, hardware = instance.nodes, hardware_of(instance.gpu_types)

@@ -20,6 +20,7 @@ from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.mechanisms.tenants.model import Tenants
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
@@ -110,7 +111,7 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
 
 def _reference(instance: Instance) -> dict[str, float]:
     own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue}
-    return own | ({"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {})
+    return own | ({"gpu_hour_eur": rent} if (rent := rent_eur_per_h(instance)) else {})
 
 
 def _site(view: View, instance: Instance) -> dict[str, Any]:

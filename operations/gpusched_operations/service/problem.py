@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.rent.model import Rent
 from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
@@ -90,8 +92,7 @@ class Problem:
                 ),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
-                gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                mechanisms=(*self._site(), *self._saved_power(), *self._tenants(), *self._mechanisms()),
+                mechanisms=(*self._site(), *self._saved_power(), *self._tenants_and_rent(), *self._mechanisms()),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
@@ -109,9 +110,12 @@ class Problem:
         told = [0.0] * len(starts)
         return (PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh),)
 
-    def _tenants(self) -> tuple[Tenants, ...]:
-        made = Tenants(self.names.tenants, self.request.cluster.tenancy)
-        return () if made == Tenants() else (made,)
+    def _tenants_and_rent(self) -> Iterator[Mechanism]:
+        tenants, rent = Tenants(self.names.tenants, self.request.cluster.tenancy), self.request.prices.gpu_hour_eur
+        if tenants != Tenants():
+            yield tenants
+        if rent:
+            yield Rent(rent)
 
     def _mechanisms(self) -> tuple[Mechanism, ...]:
         request = self.request
