@@ -170,12 +170,9 @@ class Instance:
             nodes: The nodes.
             jobs: The jobs, in any order.
             configurations: The configurations; by default every number of GPUs that a node of the cluster has.
-            energy_price_eur_per_kwh: Energy price [€/kWh].
-            pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
-            name: Name of the instance.
-            decision_interval_s: Interval of decision rounds [s].
-            mechanisms: Models of mechanisms.
+
+        The other arguments are those of the instance.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:

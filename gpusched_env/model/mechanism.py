@@ -9,7 +9,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.parts import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class Mechanism:
     __slots__ = ()
 
     mechanism: ClassVar[str]
-    schema: ClassVar[Mapping[str, Any]]
+    schema: ClassVar[Any]
     constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "model"
     divides_time: ClassVar[bool] = False
 
@@ -80,14 +80,15 @@ class Mechanism:
         """Return what GPUs draw less than busy ones as policies plan, by configuration [kW], (A, C); None: nothing."""
         return None
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields in files: by default those of the dataclass that are not None."""
-        return {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
+    def fields(self) -> Any:
+        """Return the fields in files: by default those of the dataclass that are not None, or its only one alone."""
+        found = {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
+        return found if isinstance(self.schema, dict) else next(iter(found.values()))
 
     @classmethod
-    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
+    def of_fields(cls, fields: Any) -> Self:
         """Make it from the fields of a file, which are checked by `schema`."""
-        return cls(**fields)
+        return cls(**fields) if isinstance(cls.schema, dict) else cls(fields)  # type: ignore[call-arg]
 
 
 def in_order(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, ...]:

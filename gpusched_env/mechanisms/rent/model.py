@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from gpusched_env.model import checks
 from gpusched_env.model.mechanism import Mechanism
@@ -27,21 +27,12 @@ class Rent(Mechanism):
     gpu_hour_eur: float
 
     def __post_init__(self) -> None:
-        checks.not_negative("gpu_hour_eur", self.gpu_hour_eur)
+        object.__setattr__(self, "gpu_hour_eur", float(checks.not_negative("gpu_hour_eur", self.gpu_hour_eur)))
 
     @property
     def rent_eur_per_h(self) -> float:
         """Price of a held GPU [€/h]."""
         return self.gpu_hour_eur
-
-    def fields(self) -> Any:
-        """Return the price."""
-        return float(self.gpu_hour_eur)
-
-    @classmethod
-    def of_fields(cls, fields: Any) -> Self:
-        """Make it from the price in a file."""
-        return cls(fields)
 
 
 MODEL = Rent
