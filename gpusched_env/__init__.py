@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     from gpusched_env.mechanisms.cap.model import PowerCap
     from gpusched_env.mechanisms.network.model import Synchronisation
     from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
+    from gpusched_env.mechanisms.rent.model import Rent
     from gpusched_env.mechanisms.saved_power.model import SavedPower
     from gpusched_env.mechanisms.shares.model import Interference, SharedMemory, UtilisationModel
     from gpusched_env.mechanisms.switching.model import HostMemory
+    from gpusched_env.mechanisms.tenants.model import Tenants
     from gpusched_env.model import (
         Cells,
         Configuration,
@@ -67,6 +69,7 @@ __all__ = [
     "Policy",
     "PowerCap",
     "PriceSeries",
+    "Rent",
     "Result",
     "Reward",
     "SavedPower",
@@ -75,6 +78,7 @@ __all__ = [
     "StalledError",
     "Synchronisation",
     "Tenant",
+    "Tenants",
     "UtilisationModel",
     "View",
     "builtin_scenarios",

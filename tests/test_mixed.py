@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from crowded import Whatever
 from gpusched_baselines import make_policy
-from gpusched_env import GpuClusterVectorEnv, Synchronisation, UtilisationModel, rollout, simulate
+from gpusched_env import GpuClusterVectorEnv, Synchronisation, Tenants, UtilisationModel, rollout, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from mixed import check_shared_gpus, mixed_instance
@@ -26,7 +26,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path):
         met["utilisation"] += isinstance(instance.find("shares"), UtilisationModel)
         met["helpers"] += instance.of(Synchronisation) is not None
         met["switching"] += instance.jobs.resume_s is not None
-        met["quotas"] += instance.tenancy == "quota"
+        met["quotas"] += Tenants.of(instance).tenancy == "quota"
         met["spread"] += instance.most_spread > 0
         met["shares of several GPUs"] += any(
             c.kind == "shared" and c.gpus_per_node > 1 for c in instance.configurations

@@ -12,18 +12,9 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats.json_fields import Schema, array_of, check_lengths, checked, value_of
+from gpusched_env.formats.json_fields import Schema, array_of, check_lengths, checked
 from gpusched_env.formats.mechanism_fields import mechanism_fields, mechanisms_of, own_fields
-from gpusched_env.model import (
-    Cells,
-    Configuration,
-    EpochDistribution,
-    GpuType,
-    Instance,
-    JobTable,
-    Node,
-    Tenant,
-)
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, JobTable, Node
 from gpusched_env.parsing import parse_json
 
 T = TypeVar("T")
@@ -86,17 +77,17 @@ _DOCUMENT: dict[str, Schema] = {
     "distributions": [{"family": str, "edges": [float], "survival": [float]}],
     "interference": None,
     "synchronisation?": None,
-    "tenancy?": str,
-    "tenants?": [{"name": str, "cells": [[None]]}],
-    "racks?": [int],
+    "tenancy?": None,
+    "tenants?": None,
+    "racks?": None,
     "decision_interval_s?": float,
     "saved_kw?": None,
     "host_memory?": None,
     "site?": None,
-    "gpu_hour_eur?": float,
+    "gpu_hour_eur?": None,
     "prices?": None,
     "mechanisms?": None,
-    "hosts?": int,
+    "hosts?": None,
 }
 """The fields, in the order of the file."""
 
@@ -140,7 +131,7 @@ def _compact(value: Any) -> str:
 
 
 def _document_of(instance: Instance) -> dict[str, Any]:
-    jobs, tenants = instance.jobs, instance.tenants
+    jobs = instance.jobs
     document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
     document |= {name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()}
     document |= {name: _columns(getattr(instance, name), kinds) for name, kinds in _TABLES.items()}
@@ -150,22 +141,10 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
     ]
     document["interference"] = None
-    if tenants:
-        document["tenancy"] = instance.tenancy
-        document["tenants"] = [
-            {"name": tenant.name, "cells": [[each.gpu_type, int(each.gpus), int(each.count)] for each in tenant.cells]}
-            for tenant in tenants
-        ]
-    if instance.racks:
-        document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
     document |= own_fields(instance)
-    if instance.gpu_hour_eur:
-        document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
     document |= mechanism_fields(instance)
-    if tenants and instance.hosts:
-        document["hosts"] = instance.hosts
     return {name: document[name] for name in (field.rstrip("?") for field in _DOCUMENT) if name in document}
 
 
@@ -230,26 +209,19 @@ def _no_constant(constant: str) -> float:
 
 
 def _instance_of(document: dict[str, Any]) -> Instance:
-    for name, other in (("tenancy", "tenants"), ("tenants", "tenancy"), ("tenancy", "hosts"), ("tenants", "hosts")):
-        if name not in document and other in document:
-            raise InputError(name, None, "a value: the field is missing")
     read = checked("", document, _DOCUMENT)
     if read["interference"] is None:
         del read["interference"]
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
-    given = ("tenancy", "hosts", "decision_interval_s", "gpu_hour_eur")
-    optional = {name: read[name] for name in given if name in read}
     return Instance(
         tuple(_rows("gpu_types", read, GpuType)),
         tuple(_rows("nodes", read, Node)),
         tuple(_rows("configurations", read, Configuration)),
         _job_table(read),
-        racks=tuple(read.get("racks", ())),
         mechanisms=mechanisms_of(read),
-        tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
-        **optional,
+        decision_interval_s=read.get("decision_interval_s", 0.0),
     )
 
 
@@ -284,16 +256,3 @@ def _job_table(read: dict[str, Any]) -> JobTable:
         applications=tuple(read["applications"]),
         distributions=tuple(distributions),
     )
-
-
-def _tenant(where: str, entry: dict[str, Any]) -> Tenant:
-    cells = []
-    for i, row in enumerate(entry["cells"]):
-        place = f"{where}.cells[{i}]"
-        if len(row) != 3:
-            raise InputError(place, f"{len(row)} values", "3: gpu_type, gpus, count")
-        cells.append(tuple(value_of(place, value, kind) for value, kind in zip(row, (str, int, int), strict=True)))
-    try:
-        return Tenant(entry["name"], tuple(Cells(*each) for each in cells))
-    except InputError as error:
-        raise InputError(f"{where}.{error.field.rpartition('.')[2]}", error.value, error.allowed) from error

@@ -19,11 +19,14 @@ OWN = {
     "synchronisation": "network",
     "host_memory": "switching",
     "site": "cap",
+    "gpu_hour_eur": "rent",
     "prices": "prices",
     "interference": "shares",
     "saved_kw": "saved_power",
 }
 """Fields of the mechanisms of this package, each on its own in a document."""
+TENANT_FIELDS = ("tenancy", "tenants", "racks", "hosts")
+"""The fields of the mechanism `tenants`, likewise."""
 
 
 def mechanism_fields(instance: Instance) -> dict[str, Any]:
@@ -35,7 +38,9 @@ def mechanism_fields(instance: Instance) -> dict[str, Any]:
 def own_fields(instance: Instance) -> dict[str, Any]:
     """Return the fields of the mechanisms of this package that the instance has."""
     found = {field: instance.find(mechanism) for field, mechanism in OWN.items()}
-    return {field: own.fields() for field, own in found.items() if own is not None}
+    tenants = instance.find("tenants")
+    document = {} if tenants is None else tenants.fields()
+    return document | {field: own.fields() for field, own in found.items() if own is not None}
 
 
 def mechanisms_of(document: Mapping[str, Any], *, loaded: bool = False) -> tuple[Mechanism, ...]:
@@ -51,7 +56,10 @@ def mechanisms_of(document: Mapping[str, Any], *, loaded: bool = False) -> tuple
     entries = document.get("mechanisms") or {}
     if not isinstance(entries, dict):
         raise InputError("mechanisms", type(entries).__name__, "a JSON object")
-    own = tuple(_made(OWN[field], field, document[field]) for field in OWN if field in document)
+    own = [_made(OWN[field], field, document[field]) for field in OWN if field in document]
+    given = {field: document[field] for field in TENANT_FIELDS if field in document}
+    tenants = _made("tenants", "", given) if given else None
+    own += [] if tenants is None or tenants == type(tenants)() else [tenants]
     return (*own, *(_model(name, entry, loaded=loaded) for name, entry in entries.items()))
 
 

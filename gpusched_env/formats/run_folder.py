@@ -17,6 +17,7 @@ from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.formats.json_fields import check_provenance, value_of
 from gpusched_env.model import Instance
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
@@ -46,8 +47,6 @@ _FACTS = (
 )  # fmt: skip
 _COUNTS = ("seed", "late_jobs", "rounds")
 SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
-_WITHOUT = ("prices", "saved_power", "shares")
-"""Mechanisms whose runs have none of these facts."""
 """Fields of `run.json` where the power of the site has a cap, GPU-hours have a price, or there are `mechanisms`."""
 _METERED = ("energy_kwh", "co2_kg", "demand_eur")
 """Fields of `run.json` where prices change by period; `co2_kg` where the carbon intensity is known."""
@@ -129,7 +128,7 @@ def _schema(names: Iterable[str]) -> pl.Schema:
 
 
 def _interval_columns(instance: Instance) -> pl.Schema:
-    return _schema([*_INTERVALS, "host"] if instance.hosts else _INTERVALS)
+    return _schema([*_INTERVALS, "host"] if instance.first_machine else _INTERVALS)
 
 
 def _job_rows(result: Result) -> pl.DataFrame:
@@ -144,7 +143,7 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
-    if instance.gpu_hour_eur or any(own.mechanism not in _WITHOUT for own in instance.mechanisms):
+    if rent_eur_per_h(instance) or any(own.mechanism == "cap" or "." in own.mechanism for own in instance.mechanisms):
         values |= {name: getattr(result, name) for name in SITE_FACTS}
     if instance.find("prices") is not None:
         values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}
@@ -232,7 +231,7 @@ def _log(run: RecordedRun) -> NDArray[np.float64]:
     if unknown:
         raise InputError("intervals.csv: configuration", unknown[0], "a configuration of the instance")
     log = np.full((len(rows), log_columns(instance)), -1.0)
-    for name, index in (_INTERVALS | ({"host": at.LOG_HOST} if instance.hosts else {})).items():
+    for name, index in (_INTERVALS | ({"host": at.LOG_HOST} if instance.first_machine else {})).items():
         if index not in {None, at.LOG_CONFIG}:
             log[:, index] = rows[name].to_numpy()
     if instance.most_spread:

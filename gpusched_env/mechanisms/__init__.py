@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ def _idle_power_w(instance: Instance) -> Any:
 
 USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "cap": lambda instance, _: instance.find("cap") is not None,
-    "quotas": lambda instance, _: instance.tenancy == "quota",
-    "cells": lambda instance, _: instance.hosts > 0,
+    "quotas": lambda instance, _: getattr(instance.find("tenants"), "tenancy", "none") == "quota",
+    "cells": lambda instance, _: instance.first_machine > 0,
     "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.find("shares") is not None,
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
@@ -43,7 +44,7 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.find("saved_power") is not None,
     "profiling": lambda instance, _: getattr(instance.find("shares"), "profile_s", 0.0) > 0.0,
     "switching": lambda instance, _: instance.jobs.resume_s is not None,
-    "prices": lambda instance, _: instance.find("prices") is not None or instance.gpu_hour_eur > 0.0,
+    "prices": lambda instance, _: instance.find("prices") is not None or rent_eur_per_h(instance) > 0.0,
 }
 """Whether an instance uses each mechanism, in the order in which hooks call them."""
 

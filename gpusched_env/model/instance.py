@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
     from gpusched_env.model.job import Job
-    from gpusched_env.model.tenant import Tenancy, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +40,13 @@ class Instance:
         pue: Power usage effectiveness of the data centre, ≥ 1.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
-        tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
-        tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
-            jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
-            makes).
-        hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
-            before them are the tenants' cells, which are bound to them when they are used. Else 0.
-        racks: Number of the rack of every node, if there are racks: cells of tenants may be larger than a node. With
-            `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         mechanisms: Models of mechanisms that runs use, at most one of each, kept by name: prices of energy by period
-            (`PriceSeries`), a cap on the power of all nodes (`PowerCap`), how co-runners on one GPU affect one another
-            (`Interference`, `UtilisationModel`; without one jobs take the time in `jobs` there), what GPUs save
-            (`SavedPower`, added where there are power limits), and others.
+            (`PriceSeries`), the price of a held GPU (`Rent`), a cap on the power of all nodes (`PowerCap`), how
+            co-runners on one GPU affect one another (`Interference`, `UtilisationModel`; without one jobs take the time
+            in `jobs` there), what GPUs save (`SavedPower`, added where there are power limits), who shares the cluster
+            (`Tenants`), and others.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -70,12 +61,7 @@ class Instance:
     pue: float = 1.58
     name: str = ""
     seed: int = 0
-    tenants: tuple[Tenant, ...] = ()
-    tenancy: Tenancy = "none"
-    hosts: int = 0
-    racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
-    gpu_hour_eur: float = 0.0
     mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
@@ -92,10 +78,7 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._add_needed()
-        self._check_tenants()
         self._close_what_does_not_fit()
-        if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
-            raise InputError("gpu_hour_eur", self.gpu_hour_eur, "0 with cells, which are on whole hosts")
         for own in self.mechanisms:
             own.check(self)
 
@@ -117,16 +100,13 @@ class Instance:
         return replace(self, mechanisms=tuple(own for own in self.mechanisms if own.mechanism not in mechanisms))
 
     def _check_nodes(self) -> None:
+        first = self.first_machine
         for index, node in enumerate(self.nodes):
             most = self.gpu_types[self.type_index(f"nodes[{index}].gpu_type", node.gpu_type)].max_gpus_per_node
             if node.gpus > most:
                 raise InputError(f"nodes[{index}].gpus", node.gpus, f"at most {most} for {node.gpu_type}")
-            is_cell = index < len(self.nodes) - self.hosts and self.hosts > 0
-            if (
-                not is_cell
-                and node.gpus < most
-                and self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w > 0.0
-            ):
+            idle_w = self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w
+            if index >= first and node.gpus < most and idle_w > 0.0:
                 allowed = (
                     f"{most}, since idle GPUs of {node.gpu_type} draw power; smaller nodes need a type of their own"
                 )
@@ -143,8 +123,6 @@ class Instance:
             if configuration.nodes > 1 and not configuration.spread and configuration.gpus_per_node < gpus:
                 allowed = f"whole nodes: {gpus} GPUs on each of the nodes of {configuration.gpu_type}"
                 raise InputError(where, configuration.name, allowed)
-            if configuration.kind == "shared" and configuration.gpus_per_node * configuration.nodes > 1 and self.hosts:
-                raise InputError(where, configuration.name, "shares of one GPU with tenancy = 'cells'")
         names = [c.name for c in self.configurations]
         if len(set(names)) != len(names) or not names:
             raise InputError("configurations", names, "one or more, all with different names")
@@ -159,15 +137,6 @@ class Instance:
             if self.find(name) is None:
                 kind: Any = model_of(name)
                 object.__setattr__(self, "mechanisms", in_order((*self.mechanisms, kind.by_default(self))))
-
-    def _check_tenants(self) -> None:
-        if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":
-            return
-        from gpusched_env.model import tenant  # noqa: PLC0415 - few need it
-
-        tenant.check_tenants(self.tenants, self.tenancy, self.jobs.tenant, self.gpu_types)
-        tenant.check_racks(self.nodes, self.racks)
-        tenant.check_hosts(self.nodes, self.racks, self.hosts, self.tenancy, self.tenants, self.gpu_types)
 
     def __repr__(self) -> str:
         types = ", ".join(v.name for v in self.gpu_types)
@@ -191,10 +160,7 @@ class Instance:
         pue: float = 1.58,
         restart_s: float = 0.0,
         name: str = "",
-        tenants: Sequence[Tenant] = (),
-        tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
-        gpu_hour_eur: float = 0.0,
         mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -204,15 +170,9 @@ class Instance:
             nodes: The nodes.
             jobs: The jobs, in any order.
             configurations: The configurations; by default every number of GPUs that a node of the cluster has.
-            energy_price_eur_per_kwh: Energy price [€/kWh].
-            pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
-            name: Name of the instance.
-            tenants: The tenants of the cluster.
-            tenancy: How they share it.
-            decision_interval_s: Interval of decision rounds [s].
-            gpu_hour_eur: Price of a held GPU [€/h].
-            mechanisms: Models of mechanisms.
+
+        The other arguments are those of the instance.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -226,10 +186,7 @@ class Instance:
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
             name=name,
-            tenants=tuple(tenants),
-            tenancy=tenancy,
             decision_interval_s=decision_interval_s,
-            gpu_hour_eur=gpu_hour_eur,
             mechanisms=tuple(mechanisms),
         )
 
@@ -305,26 +262,15 @@ class Instance:
         return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
     @property
-    def machines(self) -> tuple[Node, ...]:
-        """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
-        return self.nodes[-self.hosts :]
+    def first_machine(self) -> int:
+        """Return the index of the first physical node; those before it are bound to physical ones. 0: all are."""
+        last = max((own.machines for own in self.mechanisms), default=0)
+        return len(self.nodes) - last if last > 0 else 0
 
     @property
-    def quotas(self) -> NDArray[np.int64]:
-        """Return the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
-        if self.tenancy != "quota":
-            return np.zeros((0, len(self.gpu_types)), dtype=np.int64)
-        each = [tenant.gpus(v.name) for tenant in self.tenants for v in self.gpu_types]
-        return np.array(each, dtype=np.int64).reshape(len(self.tenants), -1)
-
-    def _beyond_quota(self) -> NDArray[np.bool_]:
-        """Return which configurations take more than the whole quota of a job's tenant, (J, C)."""
-        limits = self.quotas
-        if not len(limits):
-            return np.zeros((1, 1), dtype=np.bool_)
-        gpus = np.array([c.gpus_per_node * c.nodes * c.share for c in self.configurations])
-        beyond: NDArray[np.bool_] = (gpus[None, :] > limits[:, self.type_of_configuration])[self.jobs.tenant]
-        return beyond
+    def machines(self) -> tuple[Node, ...]:
+        """Return the physical nodes."""
+        return self.nodes[self.first_machine :]
 
     def _held(self) -> NDArray[np.bool_]:
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
@@ -337,6 +283,8 @@ class Instance:
         seconds = self.jobs.seconds_per_epoch
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
+        for own in self.mechanisms:
+            seconds = own.open_seconds(self, seconds)
         closed = ~self._held()
         moves = any(own.moves_memory for own in self.mechanisms)
         memory = np.array(
@@ -345,20 +293,17 @@ class Instance:
                 for c in self.configurations
             ]
         )
-        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | self._beyond_quota()
-        if np.any(not_allowed & np.isfinite(seconds)):
+        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :])
+        if seconds is not self.jobs.seconds_per_epoch or np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
-                raise self._fits_nowhere(int(job), closed, memory)
+                raise self._fits_nowhere(int(job), np.isfinite(seconds[job]), closed, memory)
             object.__setattr__(self, "jobs", replace(self.jobs, seconds_per_epoch=open_seconds))
 
-    def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
+    def _fits_nowhere(
+        self, job: int, may_use: NDArray[np.bool_], closed: NDArray[np.bool_], memory: NDArray[np.float64]
+    ) -> InputError:
         """Return the error of a job that fits nothing: its memory, or that no node holds an allowed configuration."""
-        beyond = np.broadcast_to(self._beyond_quota(), self.jobs.seconds_per_epoch.shape)[job]
-        may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
-        if np.any(may_use & ~closed & beyond):
-            tenant = self.tenants[int(self.jobs.tenant[job])].name
-            return InputError(f"jobs[{job}].seconds_per_epoch", "inf for all", f"one within the quota of {tenant}")
         able = np.flatnonzero(may_use & ~closed)
         if len(able):
             shared = any(self.configurations[c].kind == "shared" for c in able)
@@ -380,11 +325,11 @@ def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray
 
 
 def _html(instance: Instance) -> str:
-    """Return an HTML table with the size of the instance and the price of energy."""
+    """Return an HTML table with the size of the instance, the price of energy and its mechanisms."""
     from gpusched_env.notebook import facts_table  # noqa: PLC0415 - few need it
 
     nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
-    tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
+    names = ", ".join(own.mechanism for own in instance.mechanisms)
     facts = [
         ("nodes", f"{len(instance.nodes):,}: " + ", ".join(f"{count} of {kind}" for kind, count in nodes.items())),
         ("GPUs", f"{sum(node.gpus for node in instance.nodes):,}"),
@@ -392,6 +337,6 @@ def _html(instance: Instance) -> str:
         ("submitted", f"from {instance.jobs.submission_s.min():,.0f} s to {instance.jobs.submission_s.max():,.0f} s"),
         ("configurations", f"{len(instance.configurations)}"),
         ("energy price, PUE", f"{instance.energy_price_eur_per_kwh:g} €/kWh, {instance.pue:g}"),
-        *tenants,
+        *([("mechanisms", names)] if names else []),
     ]
     return facts_table(f"Instance {instance.name or 'without a name'}, seed {instance.seed}", facts)

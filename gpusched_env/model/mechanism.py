@@ -9,7 +9,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.parts import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,7 +32,7 @@ class Mechanism:
     __slots__ = ()
 
     mechanism: ClassVar[str]
-    schema: ClassVar[Mapping[str, Any]]
+    schema: ClassVar[Any]
     constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "model"
     divides_time: ClassVar[bool] = False
 
@@ -40,6 +40,26 @@ class Mechanism:
     def moves_memory(self) -> bool:
         """Whether a share has all memory of its GPUs."""
         return False
+
+    @property
+    def machines(self) -> int:
+        """How many of the last nodes are machines, to which the nodes before them are bound; 0: all nodes are."""
+        return 0
+
+    @property
+    def rent_eur_per_h(self) -> float:
+        """Price of a held GPU [€/h], which is billed and planned with."""
+        return 0.0
+
+    def open_seconds(self, instance: Any, seconds: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002 - of others
+        """Return the seconds per epoch of jobs, (J, C), inf also where the mechanism excludes a configuration.
+
+        It is called before any `check`, with the configurations that nodes cannot hold.
+
+        Raises:
+            InputError: The cluster is not one for the mechanism, or it excludes all configurations of a job.
+        """
+        return seconds
 
     def check(self, instance: Any) -> None:
         """Check that an `Instance`, which is complete but for this, may use the mechanism.
@@ -60,14 +80,15 @@ class Mechanism:
         """Return what GPUs draw less than busy ones as policies plan, by configuration [kW], (A, C); None: nothing."""
         return None
 
-    def fields(self) -> dict[str, Any]:
-        """Return the fields in files: by default those of the dataclass that are not None."""
-        return {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
+    def fields(self) -> Any:
+        """Return the fields in files: by default those of the dataclass that are not None, or its only one alone."""
+        found = {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
+        return found if isinstance(self.schema, dict) else next(iter(found.values()))
 
     @classmethod
-    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
+    def of_fields(cls, fields: Any) -> Self:
         """Make it from the fields of a file, which are checked by `schema`."""
-        return cls(**fields)
+        return cls(**fields) if isinstance(cls.schema, dict) else cls(fields)  # type: ignore[call-arg]
 
 
 def in_order(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, ...]:

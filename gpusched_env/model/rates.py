@@ -56,7 +56,7 @@ class Rates:
         shares = np.array([c.share for c in configurations])
         billed = _largest_billed(instance)
         largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
-        price = np.array([instance.energy_price_eur_per_kwh, instance.pue, instance.gpu_hour_eur / 3600.0])
+        price = np.array([instance.energy_price_eur_per_kwh, instance.pue, rent_eur_per_h(instance) / 3600.0])
         shape, saved = (len(instance.jobs.applications), len(configs)), planned_saving_kilowatts(instance)
         rates = cls(np.empty_like(watts), np.empty(shape), np.empty(shape))
         write_node_rates(watts, price, rates.node)
@@ -65,14 +65,19 @@ class Rates:
 
 
 def _largest_billed(instance: Instance) -> dict[str, int]:
-    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
-    if not instance.hosts:
+    """Return the GPUs of the largest node of every GPU type, or of the largest machine that can hold one."""
+    if not instance.first_machine:
         return instance.largest_node
     largest, hardware = dict[str, int](), hardware_of(instance.gpu_types)
-    for host in instance.machines:
-        kind = hardware[host.gpu_type]
-        largest[kind] = max(largest.get(kind, 0), host.gpus)
+    for machine in instance.machines:
+        kind = hardware[machine.gpu_type]
+        largest[kind] = max(largest.get(kind, 0), machine.gpus)
     return {name: largest[hardware[name]] for name in instance.largest_node}
+
+
+def rent_eur_per_h(instance: Instance) -> float:
+    """Return the price of a held GPU [€/h]."""
+    return sum(own.rent_eur_per_h for own in instance.mechanisms)
 
 
 def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
@@ -141,11 +146,11 @@ def write_config_rates(
 def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
     """Return r_v(u) [€/h], the cost rate of a node of type v while u of its GPUs are busy, (V, G + 1).
 
-    r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE + u · `gpu_hour_eur` for u ≥ 1, and 0 for u = 0.
+    r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE + u · `rent_eur_per_h` for u ≥ 1, and 0 for u = 0.
     """
     watts = kilowatts(instance)
     energy = watts * instance.energy_price_eur_per_kwh * instance.pue
-    return energy + instance.gpu_hour_eur * np.arange(watts.shape[1])
+    return energy + rent_eur_per_h(instance) * np.arange(watts.shape[1])
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:

@@ -1,4 +1,4 @@
-"""Tenants of a shared cluster: their guaranteed cells, and the checks of quotas and cells."""
+"""Tenants of a shared cluster and their guaranteed cells: whether these fit into its nodes."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.configuration import hardware_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from gpusched_env.model.configuration import GpuType, Node
+    from gpusched_env.model.configuration import Node
 
 Tenancy = Literal["none", "quota", "private", "cells"]
 """How tenants share a cluster: names only; GPUs counted by a quota; nodes of their own; or virtual clusters of cells
@@ -121,92 +116,11 @@ MOST_GPUS = 32
 """GPUs that a node with cells may have: `mechanisms.cells.binding` has a bit for each."""
 
 
-def check_tenants(
-    tenants: Sequence[Tenant], tenancy: str, of_jobs: NDArray[np.int64], gpu_types: Sequence[GpuType]
-) -> None:
-    """Check the tenants of an instance.
-
-    Args:
-        of_jobs: The index of the tenant of every job, (J,).
-
-    Raises:
-        InputError: There is no such tenancy, it needs tenants and there are none, two have one name, one has no
-            cells with a tenancy or cells of an unknown GPU type, or a job is of a tenant that is not there.
-    """
-    if tenancy not in TENANCIES:
-        raise InputError("tenancy", tenancy, f"one of {', '.join(TENANCIES)}")
-    names = [tenant.name for tenant in tenants]
-    if (tenancy != "none" and not names) or len(set(names)) != len(names):
-        raise InputError("tenants", names, "with a tenancy one or more, all with different names")
-    most = int(of_jobs.max())
-    if names and most >= len(names):
-        job = int(of_jobs.argmax())
-        raise InputError(f"jobs[{job}].tenant", most, f"the index of one of the {len(names)} tenants")
-    known = set(hardware_of(gpu_types).values())
-    for t, tenant in enumerate(tenants):
-        if tenancy != "none" and not tenant.cells:
-            raise InputError(f"tenants[{t}].cells", [], "at least one kind of cells, with a tenancy")
-        for i, cells in enumerate(tenant.cells):
-            if cells.gpu_type not in known and tenancy != "private":  # there they are nodes already
-                allowed = f"one of the GPU types {', '.join(sorted(known))}"
-                raise InputError(f"tenants[{t}].cells[{i}].gpu_type", cells.gpu_type, allowed)
-
-
-def check_racks(nodes: Sequence[Node], racks: Sequence[int]) -> None:
-    """Check that each node has a rack, with nodes of the same kind and size, if there are racks."""
-    if racks and len(racks) != len(nodes):
-        raise InputError("racks", len(racks), f"a number for each of the {len(nodes)} nodes")
-    first: dict[int, Node] = {}
-    for n, (rack, node) in enumerate(zip(racks, nodes, strict=False)):
-        checks.whole(f"racks[{n}]", rack, lowest=0)
-        if first.setdefault(rack, node) != node:
-            raise InputError(f"racks[{n}]", rack, "the rack of nodes of the same GPU type and size")
-
-
 def pieces(nodes: Sequence[Node], racks: Sequence[int]) -> list[list[int]]:
     found: dict[int, list[int]] = {}
     for n in range(len(nodes)):
         found.setdefault(racks[n] if racks else n, []).append(n)
     return list(found.values())
-
-
-def check_hosts(
-    nodes: Sequence[Node],
-    racks: Sequence[int],
-    hosts: int,
-    tenancy: str,
-    tenants: Sequence[Tenant],
-    gpu_types: Sequence[GpuType],
-) -> None:
-    """Check that there are hosts with cells only, and that these can all be bound to them at one time.
-
-    Raises:
-        InputError: A cell has no owner, or a host has one or too many GPUs, or the cells do not fit on the hosts.
-    """
-    if (tenancy == "cells") != (hosts > 0) or not 0 <= hosts < len(nodes):
-        raise InputError("hosts", hosts, "the number of physical nodes with cells, else 0")
-    if hosts == 0:
-        return
-    first, hardware, places = len(nodes) - hosts, hardware_of(gpu_types), [v.name for v in gpu_types]
-    names, types = [tenant.name for tenant in tenants], [places.index(node.gpu_type) for node in nodes]
-    for n, v in enumerate(types):
-        owner = gpu_types[v].owner
-        if owner not in names if n < first else owner:
-            allowed = f"one of {', '.join(names)}: nodes[{n}] is a cell" if n < first else f"none: nodes[{n}] is a host"
-            raise InputError(f"gpu_types[{v}].owner", owner, allowed)
-    if max(types[:first]) >= types[first] or min(types[first:]) < types[first]:
-        raise InputError("gpu_types", places, "those without an owner last")
-    for kind in sorted({hardware[node.gpu_type] for node in nodes}):
-        sizes = [Counter[int](), Counter[int]()]
-        largest = 0
-        for piece in pieces(nodes, racks):
-            node = nodes[piece[0]]
-            if hardware[node.gpu_type] == kind:
-                sizes[piece[0] >= first][node.gpus * len(piece)] += 1
-                largest = max(largest, node.gpus)
-                if piece[0] < first <= piece[-1]:
-                    raise InputError(f"racks[{piece[-1]}]", racks[piece[0]], "no rack of cells and hosts")
-        check_fit("nodes", sizes[0], sizes[1], largest)
 
 
 def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int], node: int) -> None:

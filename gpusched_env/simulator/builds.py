@@ -40,7 +40,7 @@ def build_of(instance: Instance, facts: Facts, least: type[Board] = Board) -> ty
         InputError: `GPUSCHED_BUILD` has another value than `everything`.
     """
     used = {name for name, uses in _known().USED.items() if uses(instance, facts)}
-    used |= {own.mechanism for own in instance.mechanisms}
+    used |= {own.mechanism for own in instance.mechanisms if "." in own.mechanism}
     return with_mechanisms(used | set(least.mechanisms))
 
 

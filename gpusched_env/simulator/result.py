@@ -236,6 +236,6 @@ class Result:
                 "epochs": self.log[:, at.LOG_EPOCHS],
             }
         )
-        if self.instance.hosts:
+        if self.instance.first_machine:
             frame = frame.with_columns(host=pl.Series(self.log[:, at.LOG_HOST].astype(np.int64)))
         return frame.sort("start_s", "job", "node")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.hooks import arrays_of, begin
 from gpusched_env.model import Instance, checks
-from gpusched_env.model.rates import Rates
+from gpusched_env.model.rates import Rates, rent_eur_per_h
 from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import hooks
@@ -65,8 +65,8 @@ class Common:
             return facts_of(instance), self._rates(instance), {}
         models = [own for own in instance.mechanisms if own.constants_from == "model"]
         parts = (instance.gpu_types, instance.nodes, instance.configurations, *models)
-        numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
-        key = (*map(id, parts), *numbers, instance.gpu_hour_eur)
+        numbers = (instance.energy_price_eur_per_kwh, instance.pue, rent_eur_per_h(instance))
+        key = (*map(id, parts), *numbers, instance.first_machine, len(instance.jobs.applications))
         if key not in self._clusters:
             if len(self._clusters) == MOST_CLUSTERS:
                 self._clusters.clear()
@@ -256,7 +256,7 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
 def log_columns(instance: Instance) -> int:
     if instance.most_spread:
         return at.LOG_GPUS + 1
-    return at.LOG_HOST + 1 if instance.hosts else at.LOG_COLUMNS
+    return at.LOG_HOST + 1 if instance.first_machine else at.LOG_COLUMNS
 
 
 def _new_hidden(

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, JobTable
+from gpusched_env.model.mechanism import model_of
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
@@ -98,7 +99,7 @@ class Maker:
         columns, interference = self._jobs(library, streams)
         table = self._job_table(columns, library, streams, by_utilisation=any(own.divides_time for own in interference))
         priced = self._price_fields(float(table.submission_s[-1]), seed, streams)
-        priced["mechanisms"] += (*interference, *self._mechanisms)
+        priced["mechanisms"] += (*interference, *self._mechanisms, *self._tenancy())
         made = Instance(
             site.gpu_types,
             site.nodes,
@@ -107,8 +108,6 @@ class Maker:
             **priced,
             name=self._scenario.name,
             seed=seed,
-            tenants=self._tenants,
-            racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
         )
         if self._scenario.tenancy != "none":
@@ -237,12 +236,13 @@ class Maker:
             **self._states(columns["application"][order]),
         )
 
-    def _racks(self) -> tuple[int, ...]:
-        if self._scenario.cluster.nodes_per_rack == 1:
+    def _tenancy(self) -> tuple[Mechanism, ...]:
+        if not self._tenants and self._scenario.cluster.nodes_per_rack == 1:
             return ()
         from gpusched_env.workload.tenancy import racks_of  # noqa: PLC0415 - few need it
 
-        return racks_of(self._site.nodes, self._scenario.cluster.nodes_per_rack)
+        kind: Any = model_of("tenants")
+        return (kind(self._tenants, racks=racks_of(self._site.nodes, self._scenario.cluster.nodes_per_rack)),)
 
     def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         return {"state_gib": self._state_gib[application]} if self._scenario.switching.host_memory else {}

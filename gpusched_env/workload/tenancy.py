@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import GpuType, Instance, Node, Tenancy, Tenant
+from gpusched_env.model.mechanism import model_of
 from gpusched_env.model.tenant import TENANCIES, check_fit, pieces
 
 
@@ -33,20 +34,22 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     """
     if tenancy not in TENANCIES:
         raise InputError("tenancy", tenancy, f"one of {', '.join(TENANCIES)}")
-    if instance.tenancy not in {"none", "quota"}:
-        raise InputError("instance.tenancy", instance.tenancy, "none or quota: a cluster that tenants share")
+    kind: Any = model_of("tenants")
+    shared = kind.of(instance)
+    if shared.tenancy not in {"none", "quota"}:
+        raise InputError("instance.tenancy", shared.tenancy, "none or quota: a cluster that tenants share")
     if tenancy in {"none", "quota"}:
-        return replace(instance, tenancy=tenancy)
-    _check(instance)
+        return instance.with_mechanisms(replace(shared, tenancy=tenancy))
+    _check(instance, shared)
     jobs, opportunistic = instance.jobs, instance.jobs.opportunistic & (tenancy == "cells")
     owned = [
         (tenant.name, gpu_type, _cells(instance, tenant, gpu_type.name), (jobs.tenant == t) & ~opportunistic)
-        for t, tenant in enumerate(instance.tenants)
+        for t, tenant in enumerate(shared.tenants)
         for gpu_type in instance.gpu_types
     ]
     if tenancy == "cells":
-        owned += [("", v, _racks(instance, v.name), opportunistic) for v in instance.gpu_types]
-    return _made(instance, tenancy, [each for each in owned if each[2]])
+        owned += [("", v, _racks(instance, shared.racks, v.name), opportunistic) for v in instance.gpu_types]
+    return _made(instance, replace(shared, tenancy=tenancy), [each for each in owned if each[2]])
 
 
 def racks_of(nodes: Sequence[Node], nodes_per_rack: int) -> tuple[int, ...]:
@@ -70,30 +73,31 @@ def _cells(instance: Instance, tenant: Tenant, gpu_type: str) -> list[list[Node]
     return [[Node(gpu_type, min(size, most))] * -(-size // most) for size, count in sizes for _ in range(count)]
 
 
-def _racks(instance: Instance, gpu_type: str) -> list[list[Node]]:
+def _racks(instance: Instance, racks: Sequence[int], gpu_type: str) -> list[list[Node]]:
     nodes = instance.nodes
-    return [[nodes[n] for n in rack] for rack in pieces(nodes, instance.racks) if nodes[rack[0]].gpu_type == gpu_type]
+    return [[nodes[n] for n in rack] for rack in pieces(nodes, racks) if nodes[rack[0]].gpu_type == gpu_type]
 
 
-def _check(instance: Instance) -> None:
-    if not instance.tenants:
+def _check(instance: Instance, shared: Any) -> None:
+    if not shared.tenants:
         raise InputError("tenants", [], "at least one tenant")
     if instance.find("network") is not None:
         raise InputError("synchronisation", "...", "none: there is no model of spare machines with tenants")
     for gpu_type in instance.gpu_types:
         wanted: Counter[int] = Counter()
-        for tenant in instance.tenants:
+        for tenant in shared.tenants:
             wanted += tenant.sizes(gpu_type.name)
-        tops = Counter(sum(node.gpus for node in rack) for rack in _racks(instance, gpu_type.name))
+        tops = Counter(sum(node.gpus for node in rack) for rack in _racks(instance, shared.racks, gpu_type.name))
         largest = instance.largest_node.get(gpu_type.name, 0)
         if wanted or tops:
             check_fit(f"tenants' cells of {gpu_type.name}", wanted, tops, largest)
 
 
 def _made(
-    instance: Instance, tenancy: Tenancy, owned: list[tuple[str, GpuType, list[list[Node]], NDArray[np.bool_]]]
+    instance: Instance, shared: Any, owned: list[tuple[str, GpuType, list[list[Node]], NDArray[np.bool_]]]
 ) -> Instance:
     """Make the instance in which each owner has cells of a type, on whose nodes some jobs may run, shape (J,)."""
+    with_cells = shared.tenancy == "cells"
     gpu_types, nodes, configurations, columns, racks = [], [], [], [], list[int]()
     sources: list[int] = []
     for owner, gpu_type, cells, jobs in owned:
@@ -119,14 +123,15 @@ def _made(
     base = [instance.type_index("gpu_type", gpu_type.name) for _, gpu_type, *_ in owned]
     # A traced configuration is not that of one tenant.
     traced: dict[str, Any] = {"traced_start_s": None, "traced_config": None, "traced_type_known": None}
+    kept = (own.alike(base, sources) for own in instance.mechanisms if own.mechanism != "tenants")
+    tenants = replace(
+        shared, hosts=len(instance.nodes) * with_cells, racks=tuple(racks) if shared.racks and with_cells else ()
+    )
     return replace(
         instance,
         gpu_types=tuple(gpu_types),
         nodes=tuple(nodes),
         configurations=tuple(configurations),
         jobs=replace(instance.jobs, seconds_per_epoch=np.stack(columns, axis=1), **traced),
-        mechanisms=tuple(own.alike(base, sources) for own in instance.mechanisms),
-        tenancy=tenancy,
-        hosts=len(instance.nodes) if tenancy == "cells" else 0,
-        racks=tuple(racks) if instance.racks and tenancy == "cells" else (),
+        mechanisms=(*kept, tenants),
     )

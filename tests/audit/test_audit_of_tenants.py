@@ -1,14 +1,24 @@
 """The audit of runs of several tenants: quotas are counted again, from the folder alone."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from gpusched_baselines import HiveD, make_policy
-from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, JobTable, Node, Tenant
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Job,
+    JobTable,
+    Node,
+    Tenant,
+    Tenants,
+)
 from gpusched_env import simulate as run
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
@@ -25,7 +35,7 @@ def folder_of(where: Path) -> Path:
     jobs = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, times, tenant=t) for t in (0, 1, 1, 1)]
     tenants = [Tenant(name, (Cells("V100", 4, 1),)) for name in "ab"]
     node = GpuType("V100", 300.0, 200.0, 32.0, 8)
-    instance = Instance.from_jobs([node], [Node("V100", 8)], jobs, tenants=tenants, tenancy="quota")
+    instance = Instance.from_jobs([node], [Node("V100", 8)], jobs, mechanisms=[Tenants(tenants, "quota")])
     write_run(run(instance, make_policy("fifo")), where / "run")
     return where / "run"
 
@@ -63,7 +73,7 @@ def test_cells_and_lent_gpus_that_take_one_gpu_more_than_their_host_has_are_foun
     nodes = [Node("a's", 4), Node("'s", 8)]
     instance = Instance(
         types, nodes, (c := tuple(Configuration(v.name, 4) for v in types)), JobTable.from_jobs(jobs, c),
-        tenants=(Tenant("a", (Cells("V100", 4, 1),)),), tenancy="cells", hosts=1,
+        mechanisms=(Tenants((Tenant("a", (Cells("V100", 4, 1),)),), "cells", 1),),
     )  # fmt: skip
     write_run(run(instance, make_policy("fifo")), folder := tmp_path / "run")
     assert audit(folder) == []
@@ -80,9 +90,13 @@ def racks_of_two(where: Path, *jobs: tuple[int, int]) -> Path:
     tenants = [Tenant("a", (Cells("V100", 8, 1),)), Tenant("b", (Cells("V100", 4, 2),))]
     rows = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, {offers[k - 1]: 100.0}, tenant=t) for t, k in jobs]
     made = Instance.from_jobs(
-        [GpuType("V100", 300.0, 200.0, 32.0, 4)], [Node("V100", 4)] * 4, rows, offers, tenants=tenants
+        [GpuType("V100", 300.0, 200.0, 32.0, 4)],
+        [Node("V100", 4)] * 4,
+        rows,
+        offers,
+        mechanisms=[Tenants(tenants, racks=(0, 0, 1, 1))],
     )
-    instance = with_tenancy(replace(made, racks=(0, 0, 1, 1)), "cells")
+    instance = with_tenancy(made, "cells")
     write_run(run(instance, HiveD()), where / "run")
     return where / "run"
 

@@ -16,7 +16,7 @@ from gpusched_baselines.backfill.easy import Easy, first_reservation
 from gpusched_baselines.backfill.free_gpus import asked_for
 from gpusched_baselines.backfill.multifactor import USAGE, Multifactor
 from gpusched_baselines.backfill.profile import CONFIG, START_S
-from gpusched_env import Configuration, EpochDistribution, Instance, Job, Tenant, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Job, Tenant, Tenants, simulate
 from instances import CERTAIN, random_instance
 from refusals import refused
 from small_instances import kilowatt_cluster
@@ -245,7 +245,7 @@ def of_tenants(rows: Rows, tenants: list[int]) -> Instance:
     """Make the same queue of jobs of two tenants."""
     made = queue(rows)
     jobs = replace(made.jobs, tenant=np.array(tenants))
-    return replace(made, jobs=jobs, tenants=(Tenant("a"), Tenant("b")))
+    return replace(made, jobs=jobs).with_mechanisms(Tenants((Tenant("a"), Tenant("b"))))
 
 
 def test_age_overtakes_size_after_the_time_that_their_weights_give():

@@ -16,7 +16,7 @@ from gpusched_baselines import (
     priced_bound,
 )
 from gpusched_baselines.bounds.periods import PriceFactors, least_factors, merged
-from gpusched_env import Configuration, EpochDistribution, Instance, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Rent, simulate
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance
@@ -82,7 +82,7 @@ def test_one_price_for_all_time_is_the_bound_without_a_series():
 def test_held_gpus_have_a_price_that_does_not_follow_that_of_energy():
     """An hour of 1 kW in the cheap hour, half the price of the rates, and the GPU: 0.5 + 2 €."""
     one = kilowatt_cluster([hours_job(3.0, {ONE: 1.0})], [1], [ONE])
-    one = replace(one, gpu_hour_eur=2.0).with_mechanisms(hourly(3.0, 0.5, 5.0))
+    one = one.with_mechanisms(Rent(2.0), hourly(3.0, 0.5, 5.0))
     assert clairvoyant_bound(one) == pytest.approx(2.5)
     assert simulate(one, make_policy("edf")).total_eur == pytest.approx(3.0 + 2.0)
 
@@ -134,7 +134,7 @@ def priced_instance(seed: int, extra: str) -> Instance:
     kw, largest_kw = sum(drawn_kw), max(drawn_kw)
     cap_kw = max(0.5 * kw, sum(c.nodes for c in instance.configurations[-1:]) * largest_kw, largest_kw)
     if extra == "gpu":
-        return replace(instance, gpu_hour_eur=0.3)
+        return instance.with_mechanisms(Rent(0.3))
     if extra == "cap":
         return instance.with_mechanisms(PowerCap((0.0, 400.0), (kw, cap_kw)))
     if extra == "soft":

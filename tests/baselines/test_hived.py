@@ -1,7 +1,5 @@
 """HiveD's policy: guaranteed jobs first, opportunistic ones away from them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,7 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
+    Tenants,
     load_scenario,
     make_instance,
     simulate,
@@ -33,7 +32,7 @@ def job(gpus: int, seconds: float, *, at_s: float = 0.0, opportunistic: bool = F
 def cells(*jobs: Job, hosts: int = 3) -> Instance:
     """Make hosts of 8 GPUs, all of them one tenant's in cells of 8."""
     tenant = Tenant("a", (Cells("V100", 8, hosts),))
-    shared = Instance.from_jobs([V100], [Node("V100", 8)] * hosts, jobs, tenants=[tenant])
+    shared = Instance.from_jobs([V100], [Node("V100", 8)] * hosts, jobs, mechanisms=[Tenants((tenant,))])
     return with_tenancy(shared, "cells")
 
 
@@ -76,8 +75,8 @@ def test_guaranteed_jobs_end_as_if_there_were_no_others():
 
 
 def test_it_runs_under_quotas_as_its_rule_does():
-    shared = replace(make_instance(load_scenario("tiny"), 2), tenants=(Tenant("a", (Cells("V100", 1, 2),)),))
+    shared = make_instance(load_scenario("tiny"), 2).with_mechanisms(Tenants((Tenant("a", (Cells("V100", 1, 2),)),)))
     shared = with_tenancy(
-        replace(shared, tenants=(Tenant("a", tuple(Cells(v.name, 1, 4) for v in shared.gpu_types)),)), "quota"
+        shared.with_mechanisms(Tenants((Tenant("a", tuple(Cells(v.name, 1, 4) for v in shared.gpu_types)),))), "quota"
     )
     assert simulate(shared, HiveD()).total_eur == simulate(shared, make_policy("fifo")).total_eur

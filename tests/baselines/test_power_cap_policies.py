@@ -14,6 +14,7 @@ from gpusched_env import (
     Configuration,
     GpuClusterEnv,
     Instance,
+    Rent,
     Scenario,
     load_scenario,
     make_instance,
@@ -39,7 +40,7 @@ def two_jobs(kilowatts: float, *, limits: bool = True, second_due_h: float = 9.0
     hours = {FULL: 1.0, HALF: 1.25} if limits else {FULL: 1.0}
     jobs = [hours_job(1.0, hours), hours_job(second_due_h, hours)]
     made = kilowatt_cluster(jobs, [2], list(hours))
-    return replace(made, gpu_hour_eur=3.0).with_mechanisms(PowerCap((0.0,), (kilowatts,)))
+    return made.with_mechanisms(Rent(3.0), PowerCap((0.0,), (kilowatts,)))
 
 
 def limits_at_once(instance: Instance, name: str) -> dict[int, float]:
@@ -211,7 +212,5 @@ def test_the_full_power_of_the_same_gpus_is_found_wherever_it_stands():
 def test_a_job_that_may_not_run_at_full_power_runs_at_its_own_limit(name):
     """The first job is measured at half the power alone, the second one at both limits."""
     jobs = [hours_job(9.0, {HALF: 1.25}), hours_job(9.0, {FULL: 1.0, HALF: 1.25})]
-    made = replace(kilowatt_cluster(jobs, [2], [FULL, HALF]), gpu_hour_eur=3.0).with_mechanisms(
-        PowerCap((0.0,), (2.0,))
-    )
+    made = kilowatt_cluster(jobs, [2], [FULL, HALF]).with_mechanisms(Rent(3.0), PowerCap((0.0,), (2.0,)))
     assert limits_at_once(made, name)[0] == 0.5

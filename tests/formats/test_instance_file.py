@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from gpusched_env import Tenants
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.mechanisms.shares.model import Interference
 from gpusched_env.model import (
@@ -246,21 +247,23 @@ def test_numbers_that_are_not_finite_are_refused(saved: Path, constant: str, fie
 def shared_by_tenants() -> Instance:
     tenants = (Tenant("a", (Cells("T0", 4, 2), Cells("T1", 8, 1))), Tenant("b", (Cells("T2", 1, 16),)))
     made = make_instance()
-    return replace(made, jobs=replace(made.jobs, tenant=np.arange(12) % 2), tenants=tenants, tenancy="none")
+    jobs = replace(made.jobs, tenant=np.arange(12) % 2)
+    return replace(made, jobs=jobs).with_mechanisms(Tenants(tenants))
 
 
 def test_tenants_their_cells_and_their_jobs_are_kept(tmp_path: Path) -> None:
     instance = shared_by_tenants()
     save_instance(instance, tmp_path / "i.json")
     loaded = load_instance(tmp_path / "i.json")
-    assert (loaded.tenants, loaded.tenancy) == (instance.tenants, "none")
+    assert Tenants.of(loaded) == Tenants.of(instance)
     assert loaded.jobs == instance.jobs
 
 
 def test_racks_are_kept(tmp_path: Path) -> None:
     instance = shared_by_tenants()
     racks = tuple(n // 2 if n < 2 and instance.nodes[0] == instance.nodes[1] else n for n in range(len(instance.nodes)))
-    assert loaded_again(replace(instance, racks=racks), tmp_path).racks == racks
+    model = replace(Tenants.of(instance), racks=racks)
+    assert Tenants.of(loaded_again(instance.with_mechanisms(model), tmp_path)) == model
     save_instance(instance, tmp_path / "i.json")
     assert "racks" not in json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
 

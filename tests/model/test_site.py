@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpusched_env import load_scenario, make_instance
+from gpusched_env import Rent, load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.saved_power.model import SavedPower
@@ -86,7 +86,7 @@ def test_tables_that_a_cap_reads_are_checked_before_it():
 
 def test_gpu_hours_have_a_price_from_zero_on():
     with pytest.raises(InputError, match="gpu_hour_eur"):
-        two_jobs(gpu_hour_eur=-1.0)
+        Rent(-1.0)
 
 
 def test_the_peak_is_all_nodes_with_all_gpus_busy():
@@ -101,7 +101,7 @@ def test_a_scenario_has_a_cap_as_a_part_of_the_peak_and_draws_its_events():
     assert one.of(PowerCap) != other.of(PowerCap)
     assert one.of(PowerCap).cap_kw[0] == pytest.approx(0.7 * peak_kw(one))
     assert min(one.of(PowerCap).cap_kw) == pytest.approx(0.75 * 0.7 * peak_kw(one))
-    assert one.gpu_hour_eur == 2.0
+    assert one.of(Rent) == Rent(2.0)
     plain = make_instance(load_scenario("tiny"), 1)
     assert (plain.jobs.submission_s == one.jobs.submission_s).all()  # the other draws stay as they are
 
@@ -122,5 +122,5 @@ def test_a_section_that_contradicts_itself_is_refused(settings: dict, field: str
 
 @pytest.mark.parametrize("soft", [None, 0.5])
 def test_an_instance_file_has_the_cap(tmp_path, soft: float | None):
-    made = two_jobs(site=PowerCap((0.0, 9.0), (5.0, 2.0), (0.0, 3.0), soft), gpu_hour_eur=1.5)
+    made = two_jobs(site=PowerCap((0.0, 9.0), (5.0, 2.0), (0.0, 3.0), soft)).with_mechanisms(Rent(1.5))
     assert loaded_again(made, tmp_path) == made

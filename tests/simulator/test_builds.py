@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import recorded_runs as recorded
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Rent, Scenario, Tenants
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms import BUILDS
 from gpusched_env.model import Cells, Instance, Tenant
@@ -126,7 +125,7 @@ def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_e
 
 
 def test_environments_at_once_go_over_to_a_larger_build_when_an_instance_needs_it_and_stay(builds):
-    plain, rented = make_instance(few_jobs(), 1), replace(make_instance(few_jobs(), 2), gpu_hour_eur=1.0)
+    plain, rented = make_instance(few_jobs(), 1), make_instance(few_jobs(), 2).with_mechanisms(Rent(1.0))
     kinds, runs = {}, []
     for build in builds:
         env = GpuClusterVectorEnv(2, instance=plain, autoreset_mode=AutoresetMode.DISABLED)
@@ -180,9 +179,9 @@ def test_a_mixture_of_mechanisms_takes_the_build_that_has_all(monkeypatch):
     assert common_build([PlainBoard, EnergyBoard]) is EnergyBoard
     assert common_build([NodesBoard, EnergyBoard]) is Everything
     assert [common_build([board, PlainBoard]) for board in BOARDS] == BOARDS
-    shared = replace(of_random(blocks=(1,)), gpu_hour_eur=1.0)
+    shared = of_random(blocks=(1,)).with_mechanisms(Rent(1.0))
     assert type(State(shared).board) is Everything
-    quotas = replace(of_random(), tenants=(Tenant("a", (Cells("T0", 1, 1),)),), tenancy="quota")
+    quotas = of_random().with_mechanisms(Tenants((Tenant("a", (Cells("T0", 1, 1),)),), "quota"))
     assert type(State(quotas).board) is Everything
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, Instance, load_scenario, make_instance, simulate
+from gpusched_env import Configuration, Instance, Rent, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.saved_power.model import SavedPower
@@ -26,7 +26,7 @@ ONE = Configuration("V", 1)
 def two_jobs(site: PowerCap | None, *, base_w: float = 0.0, gpu_hour_eur: float = 0.0) -> Instance:
     """Make two jobs of 1 h, due after 1 h and 9 h, on a node of two GPUs that cost 1 €/h each while busy."""
     made = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}), hours_job(9.0, {ONE: 1.0})], [2], [ONE], base_w)
-    return replace(made, gpu_hour_eur=gpu_hour_eur, mechanisms=() if site is None else (site,))
+    return made.with_mechanisms(Rent(gpu_hour_eur), *(() if site is None else (site,)))
 
 
 def constant(kilowatts: float, soft: float | None = None) -> PowerCap:
@@ -185,7 +185,7 @@ def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name):
 @pytest.mark.parametrize("name", ["edf", "sts-x"])
 def test_the_audit_agrees_and_finds_a_cap_that_was_not_kept(tmp_path, name, soft):
     made = capped(7, 0.5)
-    made = replace(made, gpu_hour_eur=2.0).with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
+    made = made.with_mechanisms(Rent(2.0), replace(made.of(PowerCap), soft_eur_per_kwh=soft))
     result = simulate(made, make_policy(name))
     assert audited(result, tmp_path / "run") == []
     text = (tmp_path / "run" / "instance.json").read_text(encoding="utf-8")

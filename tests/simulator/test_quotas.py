@@ -7,7 +7,18 @@ from hypothesis import strategies as st
 
 from first_rounds import begin_run
 from gpusched_baselines import make_policy, policy_names
-from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Job,
+    Node,
+    Tenant,
+    Tenants,
+    simulate,
+)
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import QUOTA, apply_holding
 from gpusched_env.simulator.policy import can_decide
@@ -25,7 +36,7 @@ def job(tenant: int, gpus: int = 2, seconds: float = 100.0, *, at_s: float = 0.0
 def cluster(*jobs: Job, nodes: int = 2, quota: tuple[int, int] = (1, 1), tenancy: str = "quota") -> Instance:
     """Make a cluster of V100 nodes of 4 GPUs, where two tenants were promised so many cells of 4 GPUs."""
     tenants = [Tenant(name, (Cells("V100", 4, count),)) for name, count in zip("ab", quota, strict=True)]
-    return Instance.from_jobs([V100], [Node("V100", 4)] * nodes, jobs, tenants=tenants, tenancy=tenancy)
+    return Instance.from_jobs([V100], [Node("V100", 4)] * nodes, jobs, mechanisms=[Tenants(tenants, tenancy)])
 
 
 def test_a_tenant_waits_at_its_quota_though_gpus_are_free_but_names_alone_hold_nobody_back():
@@ -40,7 +51,7 @@ def test_quotas_are_by_gpu_type():
     tenant = Tenant("a", (Cells("V100", 2, 1), Cells("T4", 2, 1)))
     jobs = [job(0), job(0), job(0, kind="T4")]
     nodes = [Node("V100", 4), Node("T4", 4)]
-    instance = Instance.from_jobs([V100, T4], nodes, jobs, tenants=[tenant], tenancy="quota")
+    instance = Instance.from_jobs([V100, T4], nodes, jobs, mechanisms=[Tenants((tenant,), "quota")])
     assert simulate(instance, make_policy("fifo")).completion_s.tolist() == [100.0, 200.0, 100.0]
 
 
@@ -64,10 +75,10 @@ def test_a_configuration_beyond_the_whole_quota_is_closed():
     both = {Configuration("V100", 4): 50.0, Configuration("V100", 2): 100.0}
     tenant = Tenant("a", (Cells("V100", 2, 1),))
     wide = Job(0.0, 1e6, 1e-3, 1.0, CERTAIN, 1.0, both)
-    instance = Instance.from_jobs([V100], [Node("V100", 4)], [wide], tenants=[tenant], tenancy="quota")
+    instance = Instance.from_jobs([V100], [Node("V100", 4)], [wide], mechanisms=[Tenants((tenant,), "quota")])
     assert np.isfinite(instance.jobs.seconds_per_epoch).tolist() == [[False, True, False, False]]
     with refused("jobs[0].seconds_per_epoch", "inf for all", "one within the quota of a"):
-        Instance.from_jobs([V100], [Node("V100", 4)], [job(0, 4)], tenants=[tenant], tenancy="quota")
+        Instance.from_jobs([V100], [Node("V100", 4)], [job(0, 4)], mechanisms=[Tenants((tenant,), "quota")])
 
 
 @pytest.mark.parametrize(
@@ -82,8 +93,9 @@ def test_a_configuration_beyond_the_whole_quota_is_closed():
 )
 def test_what_no_tenancy_can_be_is_refused(change, error):
     given_ = {"jobs": [job(0)], "tenants": [Tenant("a", (Cells("V100", 4, 1),))], "tenancy": "quota"} | change
+    model = Tenants(given_["tenants"], given_["tenancy"])
     with refused(*error):
-        Instance.from_jobs([V100], [Node("V100", 4)], **given_)  # type: ignore[arg-type]
+        Instance.from_jobs([V100], [Node("V100", 4)], given_["jobs"], mechanisms=[model])
 
 
 def test_a_tenant_has_a_name():
@@ -93,7 +105,7 @@ def test_a_tenant_has_a_name():
 
 def most_held(instance: Instance, name: str, seed: int) -> np.ndarray:
     """Run a policy, and give the most GPUs that each tenant's jobs hold after any round."""
-    most = np.zeros(len(instance.tenants))
+    most = np.zeros(len(Tenants.of(instance).tenants))
 
     def look(state: State) -> None:
         held = np.zeros(len(most))

@@ -9,7 +9,17 @@ import pytest
 from first_rounds import begin_run
 from fixed import Fixed
 from gpusched_baselines import AntMan, make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, SharedMemory, UtilisationModel
+from gpusched_env import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Job,
+    Node,
+    SharedMemory,
+    Tenants,
+    UtilisationModel,
+)
 from gpusched_env.audit import audit
 from gpusched_env.formats import write_run
 from gpusched_env.simulator import Result, State, simulate
@@ -56,7 +66,7 @@ def test_names_tell_gpus_nodes_shares_and_priorities():
     assert (FIRST_4.kind, FIRST_8.kind, FIRST_8.gpus) == ("shared", "shared", 4.8)
     instance = instance_of((FIRST_4,), (0.5,))
     with refused("configurations[0]", "Vx4x0.6!", "shares of one GPU"):
-        replace(instance, nodes=(*instance.nodes, *instance.nodes), hosts=1)
+        replace(instance, nodes=(*instance.nodes, *instance.nodes), mechanisms=(*instance.mechanisms, Tenants(hosts=1)))
 
 
 def test_an_opportunistic_job_beside_a_job_of_four_gpus_uses_what_that_leaves_on_its_own(tmp_path):

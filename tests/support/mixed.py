@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpusched_env import Cells, Instance, SharedMemory, Tenant, UtilisationModel
+from gpusched_env import Cells, Instance, SharedMemory, Tenant, Tenants, UtilisationModel
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from helpers import helped_instance
@@ -35,9 +35,9 @@ def mixed_instance(seed: int) -> Instance:
     half = tuple(Cells(cell.gpu_type, 1, max(1, cell.count - 1)) for cell in cells)
     jobs = replace(jobs, tenant=rng.integers(0, 2, len(jobs)))
     try:
-        return replace(instance, jobs=jobs, tenants=(tenants[0], Tenant("b", half)), tenancy="quota")
+        return replace(instance, jobs=jobs).with_mechanisms(Tenants((tenants[0], Tenant("b", half)), "quota"))
     except ValueError:  # a job of the second needs the last GPU
-        return replace(instance, jobs=jobs, tenants=tenants, tenancy="quota")
+        return replace(instance, jobs=jobs).with_mechanisms(Tenants(tenants, "quota"))
 
 
 def _with_memory_that_moves(instance: Instance) -> Instance:

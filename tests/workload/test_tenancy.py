@@ -22,6 +22,7 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
+    Tenants,
     simulate,
 )
 from gpusched_env.audit import audit
@@ -51,7 +52,7 @@ def cluster(jobs: int = 12, seed: int = 0, restart_s: float = 0.0) -> Instance:
         times = {size: 3600.0 / size.gpus_per_node**0.8 for size in sizes[:most]}
         due = float(rng.uniform(4000, 9000))
         made.append(Job(60.0 * i, 60.0 * i + due, 1e-3, 1.0, CERTAIN, 1.0, times, tenant=tenant, restart_s=restart_s))
-    return Instance.from_jobs([V100], [Node("V100", 8)] * 2, made, tenants=TENANTS, tenancy="quota")
+    return Instance.from_jobs([V100], [Node("V100", 8)] * 2, made, mechanisms=[Tenants(TENANTS, "quota")])
 
 
 def test_private_clusters_have_a_node_for_each_cell_and_jobs_their_own_tenants():
@@ -78,17 +79,18 @@ def test_in_cells_every_job_ends_as_in_its_tenants_private_cluster(policy: str):
 
 
 @pytest.mark.parametrize(
-    ("change", "error"),
+    ("cells", "error"),
     [
-        ({"tenants": ()}, ("tenants", [])),
-        ({"tenants": (Tenant("a", (Cells("V100", 8, 3),)),)}, ("tenants' cells of V100", ANY, "cells that fit into")),
-        ({"tenants": (Tenant("a", (Cells("V100", 3, 1),)),)}, ("tenants' cells of V100", 3, "a half of 8 GPUs")),
+        (None, ("tenants", [])),
+        (Cells("V100", 8, 3), ("tenants' cells of V100", ANY, "cells that fit into")),
+        (Cells("V100", 3, 1), ("tenants' cells of V100", 3, "a half of 8 GPUs")),
     ],
 )
-def test_what_cannot_be_divided_is_refused(change: dict[str, object], error: tuple) -> None:
-    shared = replace(cluster(), tenancy="none", jobs=replace(cluster().jobs, tenant=np.zeros(12, dtype=np.int64)))
+def test_what_cannot_be_divided_is_refused(cells: Cells | None, error: tuple) -> None:
+    nobodys = cluster().without("tenants")
+    shared = replace(nobodys, jobs=replace(cluster().jobs, tenant=np.zeros(12, dtype=np.int64)))
     with refused(*error):
-        with_tenancy(replace(shared, **change), "cells")  # type: ignore[arg-type]
+        with_tenancy(shared.with_mechanisms(Tenants((Tenant("a", (cells,)),))) if cells else shared, "cells")
     with refused("instance.tenancy", "private"):
         with_tenancy(with_tenancy(cluster(), "private"), "cells")
 
@@ -170,8 +172,8 @@ def test_a_scenario_says_who_shares_its_cluster(tmp_path: Path) -> None:
     (tmp_path / "s.toml").write_text(SECTION, encoding="utf-8")
     scenario = load_scenario(tmp_path / "s.toml")
     instance = make_instance(scenario, 0)
-    assert [t.name for t in instance.tenants] == ["research", "product"]
-    assert [t.gpus("V100") for t in instance.tenants] == [20, 12]
+    assert [t.name for t in Tenants.of(instance).tenants] == ["research", "product"]
+    assert [t.gpus("V100") for t in Tenants.of(instance).tenants] == [20, 12]
     assert 15 <= int(np.sum(instance.jobs.tenant == 0)) < 30
     opportunistic = np.array([c.gpu_type == "opportunistic/V100" for c in instance.configurations])
     may = np.isfinite(instance.jobs.seconds_per_epoch)

@@ -3,7 +3,7 @@
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import make_instance, simulate
+from gpusched_env import Tenants, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import write_run
 from gpusched_env.workload import Scenario, with_tenancy
@@ -21,9 +21,9 @@ def instance(tmp_path):
 
 
 def test_jobs_are_their_tenants_of_the_trace(instance):
-    assert [tenant.name for tenant in instance.tenants] == ["vision", "a/b", "nobody*"]
+    assert [tenant.name for tenant in Tenants.of(instance).tenants] == ["vision", "a/b", "nobody*"]
     assert instance.jobs.tenant.tolist() == [0, 1, 0, 2]
-    assert instance.tenancy == "none"
+    assert Tenants.of(instance).tenancy == "none"
 
 
 def test_results_are_told_apart_by_them_and_a_recorded_run_audits_clean(instance, tmp_path):

@@ -155,8 +155,8 @@ class Conservative:
         Raises:
             InputError: It has.
         """
-        if instance.hosts:
-            raise InputError("tenancy", instance.tenancy, "none, quota or private: cells move between hosts")
+        if instance.first_machine:
+            raise InputError("tenancy", "cells", "none, quota or private: cells move between hosts")
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory: ten, and three for every part of a node that a job may hold."""

@@ -11,6 +11,7 @@ import numpy as np
 from gpusched_baselines.backfill.easy import plan_easy
 from gpusched_baselines.backfill.free_gpus import asked_for
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import ActiveJobs, View, at
@@ -84,7 +85,7 @@ class Multifactor:
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory: nine, and one for every tenant."""
-        return USAGE + max(1, len(instance.tenants))
+        return USAGE + max(1, len(Tenants.of(instance).tenants))
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Start waiting jobs.

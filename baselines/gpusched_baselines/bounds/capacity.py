@@ -24,6 +24,7 @@ from gpusched_baselines.bounds.priced import Demand, value_and_used, write_costs
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
 from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, kernel
 
@@ -90,7 +91,7 @@ def _least_rates(instance: Instance) -> NDArray[np.float64]:
     options, prices = Options.of(instance), prices_of(instance)
     if prices is None:
         return options.rate
-    held = options.gpus * instance.gpu_hour_eur / 3600.0  # does not follow the price of energy
+    held = options.gpus * rent_eur_per_h(instance) / 3600.0  # does not follow the price of energy
     return (options.rate - held) * prices.factor.min() + held
 
 

@@ -25,6 +25,7 @@ from gpusched_baselines.bounds.periods import Supply, largest_factor, price_fact
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Floats, Ints, kernel, lean_kernel
 
@@ -202,7 +203,7 @@ class Demand(NamedTuple):
         """Take the jobs and options of an instance; after the end of the grid there is no price of GPU time."""
         jobs = instance.jobs
         speed = 1.0 / options.seconds
-        held = instance.gpu_hour_eur / 3600.0
+        held = rent_eur_per_h(instance) / 3600.0
         factor, reference = price_factors(instance, grid_s), instance.energy_price_eur_per_kwh * instance.pue
         columns = (
             jobs.submission_s,

@@ -22,6 +22,7 @@ from gpusched_baselines.planning.cheapest import (
 from gpusched_baselines.search.exchanges import offer
 from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import Instance, Tenancy, checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
@@ -243,8 +244,9 @@ class Search:
     refused: tuple[Tenancy, ...] = ("quota", "cells")  # exchanges do not count quotas, nor bind cells
 
     def check(self, instance: Instance) -> None:
-        if instance.tenancy in self.refused:
-            raise InputError("tenancy", instance.tenancy, f"none of {', '.join(self.refused)}")
+        tenancy = Tenants.of(instance).tenancy
+        if tenancy in self.refused:
+            raise InputError("tenancy", tenancy, f"none of {', '.join(self.refused)}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
@@ -205,7 +206,7 @@ def busy_s(result: Result) -> tuple[float, float]:
     A shared GPU counts once, however many jobs it holds.
     """
     log = result.log
-    node = log[:, at.LOG_HOST if result.instance.hosts else at.LOG_NODE].astype(np.int64)
+    node = log[:, at.LOG_HOST if result.instance.first_machine else at.LOG_NODE].astype(np.int64)
     start_s, end_s = log[:, at.LOG_START], log[:, at.LOG_END]
     gpus = gpus_on_nodes(result.instance, log)
     slot = log[:, at.LOG_SLOT].astype(np.int64)
@@ -236,8 +237,9 @@ def _union_s(place: NDArray[np.int64], start_s: NDArray[np.float64], end_s: NDAr
 def _groups(result: Result) -> list[tuple[Literal["tenant", "class"], str, NDArray[np.bool_]]]:
     instance = result.instance
     groups: list[tuple[Literal["tenant", "class"], str, NDArray[np.bool_]]] = []
-    if len(instance.tenants) > 1:
-        groups += [("tenant", tenant.name, instance.jobs.tenant == i) for i, tenant in enumerate(instance.tenants)]
+    tenants = Tenants.of(instance).tenants
+    if len(tenants) > 1:
+        groups += [("tenant", tenant.name, instance.jobs.tenant == i) for i, tenant in enumerate(tenants)]
     label = instance.jobs.opportunistic
     if label.any():
         groups += [("class", "guaranteed", ~label), ("class", "opportunistic", label)]

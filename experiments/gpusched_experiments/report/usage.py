@@ -42,7 +42,9 @@ class Usage:
         instance, log = result.instance, result.log
         makespan_s = float(result.completion_s.max() - instance.jobs.submission_s.min())
         gpus = np.array([node.gpus for node in instance.machines])
-        memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][-instance.hosts :]
+        memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][
+            instance.first_machine :
+        ]
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = gpus_on_nodes(instance, log)
         resident_gib_s = float((instance.jobs.memory_gib[job] * on_node * length_s).sum())

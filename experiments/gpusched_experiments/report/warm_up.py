@@ -30,6 +30,7 @@ from gpusched_env.child_processes import children_ignore_sigint, usable_cores
 from gpusched_env.files import write_atomically
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
+from gpusched_env.mechanisms.rent.model import Rent
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.builds import FORCED
@@ -61,7 +62,7 @@ def tiny_instance(*, energy: bool = False) -> Instance:
     if not energy:
         return made
     prices = PriceSeries(np.array([0.0, 60.0, 120.0]), np.array([0.3, 0.1, 0.2]))
-    return replace(made, gpu_hour_eur=1.0).with_mechanisms(prices, PowerCap((0.0,), (1.0,)))
+    return made.with_mechanisms(Rent(1.0), prices, PowerCap((0.0,), (1.0,)))
 
 
 def warm_up(policies: Sequence[Policy]) -> None:

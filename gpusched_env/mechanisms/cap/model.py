@@ -77,7 +77,7 @@ class PowerCap(Mechanism):
         Raises:
             InputError: It cannot.
         """
-        if instance.hosts or instance.most_spread:
+        if instance.first_machine or instance.most_spread:
             raise InputError("site", "...", "None with cells or spread configurations")
         for name in ("shares", "saved_power"):  # whose numbers are read here
             if instance.find(name) is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from gpusched_env.arrays import Ints
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.mechanisms.cells import binding as blocks
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model.configuration import hardware_of
 from gpusched_env.model.tenant import pieces
 from gpusched_env.simulator import layout as at
@@ -38,16 +39,17 @@ class CellBoard(Board):
 
 def arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
     """Make the arrays of cell bindings, hosts and their cells: hosts are their own hosts, and no cell is bound."""
-    cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
-    hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
-    if not instance.hosts:
+    own = Tenants.of(instance)
+    cells = np.full((len(instance.nodes) if own.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
+    hosts = np.zeros((own.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
+    if not own.hosts:
         return {"cells": cells, "hosts": hosts, "tree": np.zeros((0, tree_at.TREE_COLUMNS), dtype=np.int64)}
     hardware = hardware_of(instance.gpu_types)
     names = [hardware[node.gpu_type] for node in instance.nodes]
     known = sorted(set(names))
     kinds = np.array([known.index(name) for name in names], dtype=np.int64)
     gpus = np.array([node.gpus for node in instance.nodes], dtype=np.int64)
-    first, together = len(instance.nodes) - instance.hosts, pieces(instance.nodes, instance.racks)
+    first, together = instance.first_machine, pieces(instance.nodes, own.racks)
     for rack, nodes in enumerate(together):
         cells[nodes, at.CELL_RACK], cells[nodes, at.CELL_NODES] = rack, len(nodes)
     sizes = gpus * cells[:, at.CELL_NODES]
@@ -62,7 +64,7 @@ def arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
         hosts[host - first, blocks.TOP] = inside[0]
         start += int(gpus[host])
     hosts[:, blocks.GPUS] = gpus[first:]
-    cells[first:, at.CELL_HOST] = cells[first:, at.CELL_OLD_HOST] = range(instance.hosts)
+    cells[first:, at.CELL_HOST] = cells[first:, at.CELL_OLD_HOST] = range(own.hosts)
     cells[:, at.CELL_BLOCK] = 0
     kind_of_row = kinds[[racks[piece][0] for piece in tree[:, tree_at.PIECE]]]
     for n in range(len(instance.nodes)):

@@ -15,6 +15,7 @@ from gpusched_env.mechanisms.prices.priced_time import (
     priced_length,
     publish,
 )
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Hidden
@@ -82,7 +83,7 @@ def copy_arrays(board: Board, source: Board) -> None:
 
 def begin(instance: Instance, board: PricedBoard, hidden: PricedHidden) -> None:
     """Write the price of GPU hours, and what is published of the series, at the beginning of a run."""
-    board.clock[at.GPU_EUR_PER_S] = instance.gpu_hour_eur / 3600.0
+    board.clock[at.GPU_EUR_PER_S] = rent_eur_per_h(instance) / 3600.0
     publish(board, hidden)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from gpusched_env.arrays import Ints
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import QUOTA
@@ -35,7 +36,7 @@ class QuotaBoard(Board):
 
 def arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
     """Return the arrays of an instance at the beginning of a run."""
-    tenants = instance.quotas * at.UNITS
+    tenants = Tenants.of(instance).quotas(instance) * at.UNITS
     return {"quota": np.hstack([tenants, np.zeros_like(tenants)])}
 
 

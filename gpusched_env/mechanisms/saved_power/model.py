@@ -80,15 +80,6 @@ class SavedPower(Mechanism):
         """Return the model for configurations that are each like one of the present ones."""
         return type(self)(tuple(tuple(row[c] for c in configurations) for row in self.saved_kw))
 
-    def fields(self) -> Any:
-        """Return the rows of the table."""
-        return [list(row) for row in self.saved_kw]
-
-    @classmethod
-    def of_fields(cls, fields: Any) -> Self:
-        """Make it from the rows of a file."""
-        return cls(tuple(map(tuple, fields)))
-
 
 def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Return what the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C); (0, 0): none.

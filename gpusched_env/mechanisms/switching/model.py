@@ -57,7 +57,7 @@ class HostMemory(Mechanism):
         """
         if instance.jobs.resume_s is None:
             raise InputError("host_memory", "...", "None, unless jobs have resume_s")
-        if instance.hosts:
+        if instance.first_machine:
             raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
 
     def fields(self) -> dict[str, Any]:

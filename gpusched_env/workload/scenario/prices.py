@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -200,13 +200,13 @@ def with_site(instance: Instance, site: SitePower, rng: Generator) -> Instance:
     cap_kw = site.cap_kw
     if site.cap_part is not None:
         cap_kw = site.cap_part * peak_kw(instance)
-    cap = None
+    rent: Any = model_of("rent")
+    made = [rent(site.gpu_hour_eur)] if site.gpu_hour_eur else []
     if cap_kw is not None:
         events = site.events or _drawn(site, 2.0 * float(instance.jobs.due_s.max()), rng)
         kind: Any = model_of("cap")
-        cap = kind.with_events(cap_kw, events, site.soft_eur_per_kwh)
-    rented = replace(instance, gpu_hour_eur=site.gpu_hour_eur)
-    return rented if cap is None else rented.with_mechanisms(cap)
+        made.append(kind.with_events(cap_kw, events, site.soft_eur_per_kwh))
+    return instance.with_mechanisms(*made)
 
 
 def _drawn(site: SitePower, until_s: float, rng: Generator) -> list[Event]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.formats.instance_file import JOB_LABELS
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.made_up_training import MadeUpTraining, command
 from gpusched_operations.live.progress import VARIABLE
@@ -123,12 +124,12 @@ class InstanceJobs:
 
     def told(self, job: int) -> dict[str, Any]:
         """Return the fields of a request that tell a job of the instance; times and distribution by their names."""
-        table = self.instance.jobs
+        table, tenants = self.instance.jobs, Tenants.of(self.instance).tenants
         return {
             **{name: float(getattr(table, name)[job]) for name in OF_JOB},
             **{name: getattr(table, name)[job].item() for name in JOB_LABELS},
             **({} if table.resume_s is None else {"resume_s": float(table.resume_s[job])}),
-            **({"tenant": self.instance.tenants[table.tenant[job]].name} if self.instance.tenants else {}),
+            **({"tenant": tenants[table.tenant[job]].name} if tenants else {}),
             "application": table.applications[table.application[job]] or "none",
             "seconds_per_epoch": self._times[table.seconds_per_epoch[job].tobytes()][0],
             "distribution": f"d{table.distribution[job]}",

@@ -19,6 +19,8 @@ from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
+from gpusched_env.mechanisms.tenants.model import Tenants
+from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
@@ -45,8 +47,9 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     Raises:
         InputError: The instance has cells or a host memory, which requests cannot tell.
     """
-    if instance.hosts:
-        raise InputError("tenancy", instance.tenancy, "none, quota or private")
+    shared = Tenants.of(instance)
+    if shared.hosts:
+        raise InputError("tenancy", shared.tenancy, "none, quota or private")
     if instance.find("switching") is not None:
         raise InputError("host_memory", "...", "None: requests do not tell what host memory keeps")
     jobs = instance.jobs
@@ -63,9 +66,9 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
             "nodes": [{"name": f"node-{n}", **asdict(node)} for n, node in enumerate(instance.nodes)],
             "tenants": [
                 {"name": tenant.name, "cells": [[c.gpu_type, c.gpus, c.count] for c in tenant.cells]}
-                for tenant in instance.tenants
+                for tenant in shared.tenants
             ],
-            "tenancy": instance.tenancy,
+            "tenancy": shared.tenancy,
         },
         "configurations": [
             {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
@@ -108,7 +111,7 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
 
 def _reference(instance: Instance) -> dict[str, float]:
     own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue}
-    return own | ({"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {})
+    return own | ({"gpu_hour_eur": rent} if (rent := rent_eur_per_h(instance)) else {})
 
 
 def _site(view: View, instance: Instance) -> dict[str, Any]:
@@ -150,7 +153,8 @@ def _job(
     seconds = times.setdefault(table.seconds_per_epoch[job].tobytes(), f"t{len(times)}")
     curve = curves.setdefault((int(row[at.EDGES]), int(row[at.DISTRIBUTION])), f"d{len(curves)}")
     resume = {} if table.resume_s is None else {"resume_s": float(row[at.RESUMING_S])}
-    tenant = {"tenant": instance.tenants[int(row[at.TENANT])].name} if instance.tenants else {}
+    tenants = Tenants.of(instance).tenants
+    tenant = {"tenant": tenants[int(row[at.TENANT])].name} if tenants else {}
     running = _running(view, job)
     if running is not None:
         seen[mark_of(view.board, job, True)] = list(dict.fromkeys(running["nodes"]))

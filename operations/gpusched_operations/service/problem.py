@@ -14,6 +14,7 @@ from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.saved_power.model import SavedPower
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
@@ -89,9 +90,6 @@ class Problem:
                 ),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
-                gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                tenants=self.names.tenants,
-                tenancy=self.request.cluster.tenancy,
                 mechanisms=(*self._site(), *self._saved_power(), *self._mechanisms()),
             )
         except InputError as error:
@@ -112,15 +110,16 @@ class Problem:
 
     def _mechanisms(self) -> tuple[Mechanism, ...]:
         request = self.request
-        own = {"synchronisation": request.synchronisation, "interference": request.interference}
-        own |= {"prices": request.prices.series}
+        own: dict[str, Any] = {"synchronisation": request.synchronisation, "interference": request.interference}
+        own |= {"prices": request.prices.series, "gpu_hour_eur": request.prices.gpu_hour_eur or None}
         given = {name: fields for name, fields in own.items() if fields is not None}
         models = mechanisms_of({**given, "mechanisms": request.mechanisms}, loaded=True)
         for profile_s in (getattr(model, "profile_s", 0.0) for model in models):
             if profile_s:
                 allowed = "0: give jobs of applications that are not profiled yet no times on shares"
                 raise InputError("interference.profile_s", profile_s, allowed)
-        return models
+        tenants = Tenants(self.names.tenants, request.cluster.tenancy)
+        return models if tenants == Tenants() else (*models, tenants)
 
     def _saved_power(self) -> tuple[SavedPower, ...]:
         """Return what GPUs save by application; nothing: what the power limits of the configurations take."""

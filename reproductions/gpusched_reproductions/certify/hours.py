@@ -10,6 +10,7 @@ import numpy as np
 from gpusched_baselines.bounds.periods import PriceFactors, least_factors, prices_of
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model.rates import rent_eur_per_h
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -41,8 +42,9 @@ class Hours:
         site, prices = instance.of(PowerCap), prices_of(instance)
         if site is not None and not site.is_hard:
             raise InputError("site.soft_eur_per_kwh", site.soft_eur_per_kwh, "None: the cap is hard")
-        if instance.gpu_hour_eur > 0.0 and (site is not None or prices is not None):
-            raise InputError("gpu_hour_eur", instance.gpu_hour_eur, "0 with prices by time or a cap")
+        rent = rent_eur_per_h(instance)
+        if rent > 0.0 and (site is not None or prices is not None):
+            raise InputError("gpu_hour_eur", rent, "0 with prices by time or a cap")
         if site is None:
             return cls(prices)
         eur = instance.energy_price_eur_per_kwh * instance.pue / 3600.0

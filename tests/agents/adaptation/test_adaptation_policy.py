@@ -23,7 +23,9 @@ from vector_twins import few_jobs
 
 def with_quotas() -> Instance:
     instances = map(mixed_instance, range(200))
-    return next(made for made in instances if made.tenants and made.find("shares") is None and not made.most_spread)
+    return next(
+        made for made in instances if made.find("tenants") and made.find("shares") is None and not made.most_spread
+    )
 
 
 ALIKE = {

@@ -21,6 +21,7 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
+    Tenants,
     simulate,
 )
 from gpusched_env.arrays import Floats
@@ -230,7 +231,7 @@ def test_a_quota_is_held_as_far_as_it_was_before_the_round():
     instance = Instance.from_jobs([V], [Node("V", 2)] * 2, jobs, [ONE])
     tenants = Tenant("a", (Cells("V", 1, 3),)), Tenant("b", (Cells("V", 1, 1),))
     owned = replace(instance.jobs, tenant=np.array([0, 0, 1]))
-    seen = rounds_of(replace(instance, jobs=owned, tenants=tenants, tenancy="quota"))
+    seen = rounds_of(replace(instance.with_mechanisms(Tenants(tenants, "quota")), jobs=owned))
     quotas = [[round(float(row[of.OWN_QUOTA]), 6) for row in one.jobs.values()] for one in seen]
     assert quotas[:2] == [[0.0, 0.0], [0.666667, 0.666667, 0.0]]
     assert [0.333333, 1.0] in quotas

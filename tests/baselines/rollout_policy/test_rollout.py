@@ -19,7 +19,7 @@ from gpusched_baselines.rollout_policy.simulation import (
     reset,
     simulate_copy,
 )
-from gpusched_env import Instance, Result, load_scenario, make_instance, simulate
+from gpusched_env import Instance, Result, Tenants, load_scenario, make_instance, simulate
 from gpusched_env.model import Cells, Tenant
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -82,7 +82,7 @@ def test_deviations_differ_from_the_plan_and_from_one_another():
 
 @pytest.mark.parametrize("name", ["quota", "cells", "hosts", "prices"])
 def test_a_simulation_begins_with_the_arrays_of_mechanisms_that_the_round_has(name):
-    quotas = replace(random_instance(1), tenants=(Tenant("a", (Cells("T0", 1, 1),)),), tenancy="quota")
+    quotas = random_instance(1).with_mechanisms(Tenants((Tenant("a", (Cells("T0", 1, 1),)),), "quota"))
     instances = {"quota": quotas, "prices": tiny_instance(energy=True)}
     _, copy = begun(instances.get(name) or make_instance(load_scenario("cells").replace({"jobs.count": 5}), 1))
     array, before = getattr(copy.work, name), getattr(copy.start, name).copy()

@@ -1,5 +1,7 @@
 """Policies that share GPUs, within quotas: a job that only its quota stops takes nothing from others."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,11 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
+    Tenants,
     UtilisationModel,
     simulate,
 )
+from gpusched_env.model import Mechanism
 
 CERTAIN = EpochDistribution.certain()
 GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
@@ -26,10 +30,12 @@ def job(tenant: int, submission_s: float, seconds: dict[Configuration, float], *
     return Job(submission_s, 1e6, 1e-3, 1.0, CERTAIN, 1.0, seconds, tenant=tenant, application="x", **more)
 
 
-def made(nodes: list[Node], jobs: list[Job], quotas: tuple[int, int], **more: object) -> Instance:
+def made(
+    nodes: list[Node], jobs: list[Job], quotas: tuple[int, int], models: Sequence[Mechanism] = (), **more: object
+) -> Instance:
     gpu = GpuType("V", 300.0, 200.0, 32.0, nodes[0].gpus)
     tenants = [Tenant(name, (Cells("V", 1, gpus),)) for name, gpus in zip(TENANTS, quotas, strict=True)]
-    return Instance.from_jobs([gpu], nodes, jobs, tenants=tenants, tenancy="quota", **more)
+    return Instance.from_jobs([gpu], nodes, jobs, mechanisms=[Tenants(tenants, "quota"), *models], **more)
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack", "fifo", "time-slice"])
@@ -49,7 +55,7 @@ def test_no_opportunistic_job_is_stopped_for_a_place_beyond_the_quota_of_a_tenan
         job(0, 0.0, shares), job(0, 1.0, shares, opportunistic=True), job(1, 0.0, {GUARANTEED: 3_000.0}),
     ]  # fmt: skip
     model = UtilisationModel(np.array([[0.5]]))
-    instance = made([Node("V", 2)], jobs, (1, 1), configurations=[GUARANTEED, OPPORTUNISTIC], mechanisms=[model])
+    instance = made([Node("V", 2)], jobs, (1, 1), configurations=[GUARANTEED, OPPORTUNISTIC], models=[model])
     result = simulate(instance, make_policy(name))
     log = result.intervals()
     own = log.filter(log["job"] == 2)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import AntMan, make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenants, simulate
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.model import Tenant
 from gpusched_experiments.report.metrics import Billing, RunMetrics, busy_s, group_metrics, slowdowns
@@ -99,7 +99,7 @@ def test_with_prices_by_period_kwh_and_kg_are_those_of_the_meter():
 
 
 def test_a_finished_run_reads_back_from_the_store_as_it_was(tmp_path):
-    instance = replace(one_after_the_other(), tenants=(Tenant("\u00e9\u2028|"), Tenant("b")))
+    instance = one_after_the_other().with_mechanisms(Tenants((Tenant("\u00e9\u2028|"), Tenant("b"))))
     result = simulate(instance, make_policy("edf"), seed=3)
     run = RunSummary.of(result, 3, 0.0, float("nan"), Billing(co2_g_per_kwh=380.0))
     assert run.co2_kg == pytest.approx(0.38 * run.metrics.energy_kwh)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines import Sts, edf
-from gpusched_env import GpuClusterEnv, Tenant, load_scenario, make_instance, rollout, simulate
+from gpusched_env import GpuClusterEnv, Tenant, Tenants, load_scenario, make_instance, rollout, simulate
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_track
@@ -100,7 +100,7 @@ def test_costs_of_switching_utilisations_and_power_limits_are_the_same_too():
 def test_names_of_tenants_are_told_too():
     instance = random_instance(8, jobs=6)
     jobs = replace(instance.jobs, tenant=np.arange(6) % 2)
-    run_both(replace(instance, jobs=jobs, tenants=(Tenant("a"), Tenant("b"))), 8)
+    run_both(replace(instance, jobs=jobs).with_mechanisms(Tenants((Tenant("a"), Tenant("b")))), 8)
 
 
 @pytest.mark.parametrize("way", [{"max_idle_reviews": 3}, {"due_date_timers": True, "max_idle_reviews": 40}])

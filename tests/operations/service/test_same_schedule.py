@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_env import Instance, Result, Tenant, load_scenario, make_instance, simulate
+from gpusched_env import Instance, Result, Tenant, Tenants, load_scenario, make_instance, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import can_decide
 from gpusched_operations.service.client import ServicePolicy
@@ -135,7 +135,7 @@ def test_shares_several_nodes_and_spread_gpus_come_back_to_where_they_were(name:
 def test_tenants_that_are_names_only_are_told():
     instance = random_instance(5, jobs=6)
     jobs = replace(instance.jobs, tenant=np.arange(6) % 2)
-    instance = replace(instance, jobs=jobs, tenants=(Tenant("a"), Tenant("b")))
+    instance = replace(instance, jobs=jobs).with_mechanisms(Tenants((Tenant("a"), Tenant("b"))))
     assert_same(over_requests(instance, "edf"), simulate(instance, make_any_policy("edf")))
 
 

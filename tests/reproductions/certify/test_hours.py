@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import capacity_bound, make_policy
-from gpusched_env import Configuration, Instance, simulate
+from gpusched_env import Configuration, Instance, Rent, simulate
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_reproductions.certify.certified_run import static_instance
@@ -68,4 +68,4 @@ def test_a_soft_cap_and_a_price_of_gpus_are_refused():
     with refused("site.soft_eur_per_kwh"):
         certify.certify_static(one.with_mechanisms(PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0)))
     with refused("gpu_hour_eur"):
-        certify.certify_static(replace(one, gpu_hour_eur=1.0).with_mechanisms(hourly(1.0)))
+        certify.certify_static(one.with_mechanisms(Rent(1.0), hourly(1.0)))

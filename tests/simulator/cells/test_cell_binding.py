@@ -7,7 +7,18 @@ import pytest
 
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
-from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Job,
+    Node,
+    Tenant,
+    Tenants,
+    simulate,
+)
 from gpusched_env.observation.notes import Notes, bring_up_to_date
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernels import place
@@ -32,7 +43,7 @@ def cluster(*jobs: Job, hosts: int = 1, cells: str = "aabb", size: int = 4) -> I
     pools = [Node("opportunistic/V100", 8)] * hosts
     tenants = tuple(Tenant(name, (Cells("V100", size, cells.count(name)),)) for name in names)
     made = Instance.from_jobs(types, rows + pools, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
-    return replace(made, tenants=tenants, tenancy="cells", hosts=hosts)
+    return made.with_mechanisms(Tenants(tenants, "cells", hosts))
 
 
 def test_two_tenants_halves_of_a_host_share_its_base_power():

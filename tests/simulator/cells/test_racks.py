@@ -1,7 +1,5 @@
 """Cells of several nodes in runs: racks, the guarantee, and the audit of them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -15,6 +13,7 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
+    Tenants,
     load_scenario,
     make_instance,
     simulate,
@@ -42,8 +41,8 @@ def shared(jobs: list[Job], *cells: tuple[int, ...], nodes: int = 4, per_rack: i
     ]
     cluster = [Node("V100", 4)] * nodes
     offers = [Configuration("V100", gpus) for gpus in (1, 2, 4)] + [Configuration("V100", 4, 2)]
-    made = Instance.from_jobs([V100], cluster, jobs, offers, tenants=tenants)
-    return replace(made, racks=racks_of(made.nodes, per_rack))
+    sharing = Tenants(tenants, racks=racks_of(cluster, per_rack))
+    return Instance.from_jobs([V100], cluster, jobs, offers, mechanisms=[sharing])
 
 
 def hosts_of(result, job_index: int) -> list[int]:
@@ -58,7 +57,7 @@ def test_the_nodes_of_a_cell_are_in_one_rack_and_nobody_else_is():
     # The first node of a's rack is bound to rack 0; b's two nodes must then both be in the other one.
     jobs = [job(4, 900.0), job(4, 900.0, tenant=1), job(4, 900.0, tenant=1), job(4, 900.0, at_s=60.0)]
     instance = with_tenancy(shared(jobs, (8,), (4, 4)), "cells")
-    assert instance.racks == (0, 0, 1, 2, 3, 3, 4, 4)
+    assert Tenants.of(instance).racks == (0, 0, 1, 2, 3, 3, 4, 4)
     result = simulate(instance, HiveD())
     assert [hosts_of(result, j) for j in range(4)] == [[0], [2], [3], [1]]
 
@@ -123,7 +122,7 @@ def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed):
 def test_racks_that_cannot_be_are_refused_and_cells_larger_than_a_node_need_some_that_hold_them():
     for racks, field in (((0, 0, 1), "racks"), ((0, 0, 1, -1), "racks[3]")):
         with refused(field):
-            replace(shared([job(4, 9.0)], (8,)), racks=racks)
+            shared([job(4, 9.0)], (8,)).with_mechanisms(Tenants(racks=racks))
     for cells, more in (([(8,)], {"per_rack": 1}), ([(8, 8), (4,)], {})):
         with refused("tenants' cells of V100", allowed="cells that fit into"):
             with_tenancy(shared([job(4, 9.0)], *cells, **more), "cells")
@@ -144,6 +143,6 @@ def test_a_scenario_has_racks():
         "tenants": [{"name": "a", "cells": {"T4": [8]}}, {"name": "b", "cells": {"T4": [4, 2, 2]}}],
     }
     instance = make_instance(load_scenario("default").replace(settings), 0)
-    assert instance.racks == (0, 0, 1, 2, 3, 4, 4, 5, 5)
+    assert Tenants.of(instance).racks == (0, 0, 1, 2, 3, 4, 4, 5, 5)
     result = simulate(instance, HiveD())
     assert np.all(np.isfinite(result.completion_s))

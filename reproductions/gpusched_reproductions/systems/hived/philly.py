@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import Cells, Configuration, EpochDistribution, GpuType, Instance, JobTable, Node, Tenant
 from gpusched_env.workload import builtin_applications
 
@@ -96,7 +97,7 @@ def shared_cluster(trace: TenantTrace) -> Instance:
     seconds = np.where(size[:, None] == np.array(sizes)[None, :], trace.duration_s[:, None], np.inf)
     tenants = tuple(Tenant(name, each) for name, each in zip(trace.names, cells, strict=True))
     nodes = (Node(GPU.name, NODE_GPUS),) * -(-sum(trace.promised) // NODE_GPUS)
-    return Instance((GPU,), nodes, configurations, _table(trace, seconds), tenants=tenants, tenancy="quota")
+    return Instance((GPU,), nodes, configurations, _table(trace, seconds), mechanisms=(Tenants(tenants, "quota"),))
 
 
 def with_spread(shared: Instance, gpu_type: str) -> Instance:
@@ -151,6 +152,6 @@ def private_nodes(instance: Instance, tenant: int) -> tuple[Instance, NDArray[np
     rows = {name: column[own] for name, column in columns.items() if isinstance(column, np.ndarray)}
     rows["tenant"] = np.zeros(len(own), dtype=np.int64)
     table = replace(jobs, **rows)  # type: ignore[arg-type]
-    nodes = tuple(Node(GPU.name, cell.gpus) for cell in instance.tenants[tenant].cells for _ in range(cell.count))
-    alone = replace(instance, nodes=nodes, jobs=table, tenants=(instance.tenants[tenant],), tenancy="none")
-    return alone, own
+    its = Tenants.of(instance).tenants[tenant]
+    nodes = tuple(Node(GPU.name, cell.gpus) for cell in its.cells for _ in range(cell.count))
+    return replace(instance.with_mechanisms(Tenants((its,))), nodes=nodes, jobs=table), own
