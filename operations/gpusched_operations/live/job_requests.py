@@ -166,7 +166,7 @@ def _seconds(
         offered = [*offered, held] if what.resizes else [held]
     beyond = usable.beyond(job.partition)
     if offered and all(each.gpu_type in beyond and each != held for each in offered):
-        allowed = f"types of which all nodes are in its partition; --partition {job.partition} asks for it alone"
+        allowed = f"types of which all nodes are in its partition or queue; --partition {job.partition} takes no others"
         raise InputError(f"GPUs of job {job.id}", ", ".join(what.configurations), allowed)
     offered = [each for each in offered if each.gpu_type not in beyond or each == held]
     seconds = {each.name: rules.seconds(what.application, each) for each in offered if usable.could_hold(each)}

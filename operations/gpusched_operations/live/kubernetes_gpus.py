@@ -38,6 +38,7 @@ OVER = ("Succeeded", "Failed")
 _NO_ACCELERATOR = re.compile(
     r"^[^/]*$|kubernetes\.io/|(^|[/._\-])(rdma|infiniband|sriov|roce|mlnx|mellanox|hostdev|vhost|(ib|hca|efa|fuse|kvm|tun)\b)"
 )
+_REGISTER = re.compile(r"node-(nvidia|vgpu)-register$")
 _NO_COUNT = re.compile(r"mem|core|percent")
 """Resources that say how much of a GPU a pod has, not how many."""
 
@@ -222,8 +223,11 @@ def live_nodes(
         ready = not objects_at(node, "status", "conditions") or holds_true(node, "Ready")
         closed = bool(at(node, "spec", "unschedulable"))
         types = claimed.get(name, Counter())
+        registered = _registered(mapping_at(node, "metadata", "annotations"))
         try:
-            has = _devices(labels, room, sum(types.values()))
+            has = _devices(
+                {"nvidia.com/gpu.count": registered, **labels} if registered else labels, room, sum(types.values())
+            )
         except InputError as error:
             has = _Devices(0, why=str(error))
         gpu_type = gpu_type_of(labels) or next(iter(types), NO_TYPE)
@@ -241,6 +245,12 @@ def live_nodes(
             has.kind,
         )
     return found
+
+
+def _registered(annotations: Mapping[str, Any]) -> int:
+    """Return the GPUs that a device plugin which shares them names in an annotation, such as those of HAMi; 0: none."""
+    text = next((str(value) for name, value in annotations.items() if _REGISTER.search(name)), "")
+    return len(set(re.findall(r"GPU-[0-9A-Za-z-]+", text)))
 
 
 def _claimed(slices: Iterable[Object]) -> dict[str, Counter[str]]:
