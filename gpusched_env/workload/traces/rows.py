@@ -34,7 +34,7 @@ from gpusched_env.workload.traces.presets import (
     preset_of_columns,
     table_preset,
 )
-from gpusched_env.workload.traces.sacct import jobs_of_sacct
+from gpusched_env.workload.traces.sacct import OF_SLURM, jobs_of_sacct
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_env.workload.traces.swf import is_swf, read_swf
 
@@ -44,6 +44,8 @@ UNREADABLE = (OSError, ValueError, EOFError, zlib.error, pl.exceptions.PolarsErr
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a text in UTF-16 begins, as PowerShell writes it."""
 _HEAD = 1 << 16
 MOST_OF_LINE = 1 << 24
 """Bytes of a line at most, in a table that is compressed: a small file may open to one huge cell."""
@@ -60,7 +62,8 @@ def first_line(path: Path) -> str:
             return next((line for line in _lines(path, 100) if line), "")
         with path.open("rb") if kind != _GZIP else gzip.open(path) as file:
             begin = file.read(_HEAD)
-        return begin.decode("utf-8", errors="replace").lstrip().split("\n", 1)[0]
+        encoding = "utf-16" if begin[:2] in UTF_16 else "utf-8"
+        return begin.decode(encoding, errors="replace").lstrip().split("\n", 1)[0]
     except InputError:
         raise
     except UNREADABLE:
@@ -96,6 +99,11 @@ def _kind(path: Path) -> bytes:
     return next((magic for magic in (_GZIP, _ZSTD) if begin.startswith(magic)), b"")
 
 
+def _is_utf_16(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) in UTF_16
+
+
 def _lines(path: Path, most: int | None = None) -> list[str]:
     return _series_of_lines(path, most).to_list()
 
@@ -125,7 +133,7 @@ def read_philly_json(path: Path) -> pl.DataFrame:
         rows = [_row(job) for job in jobs]
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         allowed = "jobs with submitted_time and attempts, which have start_time, end_time and detail"
-        raise InputError(f"{path.name}: a job", repr(error), allowed) from None
+        raise InputError(f"{path.name}: a job", f"a job of another form ({error})", allowed) from None
     return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
 
 
@@ -201,10 +209,13 @@ def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) 
     cells = first.rstrip("\r\n").split(",")
     if name in {None, "pai"} and len(cells) == len(_PAI_COLUMNS) and cells[3] in _PAI_STATES:
         return Layout(PAI, header=_PAI_COLUMNS, encoding=encoding)
+    separator = next((sign for sign in _SEPARATORS if sign in first), ",")
     piped = "|" in first and "," not in first.split("|", 1)[0]
-    if name == "sacct" or (name is None and "JobID" in (first if piped else first.split())):
-        return Layout(SACCT, "|" if piped else ",", encoding=encoding)
-    layout = Layout(GENERIC, next((sign for sign in _SEPARATORS if sign in first), ","), encoding=encoding)
+    names = {each.strip(' "') for each in first.split(separator)}
+    by_slurm = "JobID" in (first if piped else first.split()) or ("JobID" in names and names & OF_SLURM)
+    if name == "sacct" or (name is None and by_slurm):
+        return Layout(SACCT, "|" if piped else separator, encoding=encoding)
+    layout = Layout(GENERIC, separator, encoding=encoding)
     found = preset_of_columns(_read_text(Path(path), layout, rows=0)[0].columns) if name is None else table_preset(name)
     return replace(layout, preset=found)
 
@@ -227,6 +238,8 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
     if odd and not skips:
         allowed = "as many cells as in the first line; --skip-invalid (trace.skip_invalid) leaves such rows out"
         raise InputError(f"{path.name} line {odd[0][0]}", f"{odd[0][1]} cells", allowed)
+    if layout.separator == ";":  # of those who write a comma before decimals
+        table = table.with_columns(pl.all().str.replace(r"^(-?\d+),(\d+)$", "$1.$2"))
     rows = table.with_row_index(ROW, offset=1).filter(~pl.all_horizontal(pl.col(table.columns).is_null()))
     made = {SACCT.format: jobs_of_sacct, POLLUX.format: with_pollux, SLURMDBD.format: with_slurmdbd}
     rows = made.get(layout.preset.format, pl.DataFrame.clone)(rows)
@@ -250,9 +263,10 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> tuple[pl.
     try:
         check_lines(path)
         source: Path | bytes = path
-        if layout.encoding != UTF_8:
+        wide = layout.encoding == UTF_8 and _is_utf_16(path)
+        if wide or layout.encoding != UTF_8:
             text = text_of(path)
-            source = (text if isinstance(text, str) else text.decode(layout.encoding)).encode()
+            source = (text if isinstance(text, str) else text.decode("utf-16" if wide else layout.encoding)).encode()
         if layout.preset in (SWF, GAVEL):
             read = read_swf if layout.preset is SWF else read_gavel
             return read(_series_of_lines(source).to_list())
