@@ -1,4 +1,4 @@
-"""Tables of jobs that are not plain columns: `sacct --json`, slurmdbd's dump, Gavel's traces, Pollux's and Sia's."""
+"""Tables of jobs that are not plain columns: of Microsoft, `sacct --json`, slurmdbd, Gavel, Pollux and Sia."""
 
 from __future__ import annotations
 
@@ -67,6 +67,50 @@ def _tres(entries: Any) -> str | None:
     known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
     names = ["/".join(filter(None, (str(each.get("type")), each.get("name")))) for each in known]
     return ",".join(f"{name}={each.get('count')}" for name, each in zip(names, known, strict=True)) or None
+
+
+_PHILLY = ("jobid", "user", "vc", "status", "submitted_time")
+_PHILLY_COLUMNS = (*_PHILLY, "start_time", "end_time", "duration", "gpus", "attempts")
+
+
+def jobs_of_philly(file: str, jobs: Any) -> pl.DataFrame:
+    """Return Microsoft's `cluster_job_log` as texts with a row for each job.
+
+    Beside what a job has itself, a row holds the start of its first attempt, the end of its last one, how long all
+    attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
+    no end was still running: it has no end and no duration.
+    """
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        raise InputError(file, "no list of jobs", "a JSON list of jobs, as cluster_job_log is")
+    try:
+        rows = [_row(job) for job in jobs]
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        allowed = "jobs with submitted_time and attempts, which have start_time, end_time and detail"
+        raise InputError(f"{file}: a job", f"a job of another form ({error})", allowed) from None
+    return pl.DataFrame(rows, schema=dict.fromkeys(_PHILLY_COLUMNS, pl.String), orient="row")
+
+
+def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
+    attempts = [(_time(a.get("start_time")), _time(a.get("end_time")), a["detail"] or []) for a in job["attempts"]]
+    ran = [(start, end) for start, end, _ in attempts if start is not None and end is not None]
+    starts = [start for start, _, _ in attempts if start is not None]
+    began = [end for start, end, _ in attempts if start is not None or end is not None]
+    ended = bool(ran) and began[-1] is not None
+    gpus = max((sum(len(machine["gpus"]) for machine in detail) for *_, detail in attempts), default=0)
+    told = (*(job.get(key) for key in _PHILLY[:-1]), job["submitted_time"])
+    values = (
+        *told,
+        min(starts) if starts else None,
+        max(end for _, end in ran) if ended else None,
+        sum((end - start).total_seconds() for start, end in ran) if ended else None,
+        gpus,
+        len(attempts),
+    )
+    return tuple(None if value is None else str(value) for value in values)
+
+
+def _time(value: object) -> datetime | None:
+    return None if value in (None, "", "None") else datetime.fromisoformat(str(value))
 
 
 def with_slurmdbd(table: pl.DataFrame) -> pl.DataFrame:

@@ -7,7 +7,6 @@ import gzip
 import zlib
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,14 @@ from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json, unpack
 from gpusched_env.workload.traces import UTF_8
 from gpusched_env.workload.traces.cells import OddLines, are_even, rows_of
-from gpusched_env.workload.traces.job_tables import is_gavel, jobs_of_json, read_gavel, with_pollux, with_slurmdbd
+from gpusched_env.workload.traces.job_tables import (
+    is_gavel,
+    jobs_of_json,
+    jobs_of_philly,
+    read_gavel,
+    with_pollux,
+    with_slurmdbd,
+)
 from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
     GAVEL,
@@ -115,57 +121,12 @@ def _series_of_lines(source: Path | bytes, most: int | None = None) -> pl.Series
     return read.to_series().fill_null("")
 
 
-_KEYS = ("jobid", "user", "vc", "status", "submitted_time")
-_COLUMNS = (*_KEYS, "start_time", "end_time", "duration", "gpus", "attempts")
-
-
-def read_philly_json(path: Path) -> pl.DataFrame:
-    """Read the file as a table of texts with a row for each job.
-
-    Beside what a job has itself, a row holds the start of its first attempt, the end of its last one, how long all
-    attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
-    no end was still running: it has no end and no duration.
-    """
-    jobs = _json_of(path)
-    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-        raise InputError(path.name, "no list of jobs", "a JSON list of jobs, as cluster_job_log is")
-    try:
-        rows = [_row(job) for job in jobs]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        allowed = "jobs with submitted_time and attempts, which have start_time, end_time and detail"
-        raise InputError(f"{path.name}: a job", f"a job of another form ({error})", allowed) from None
-    return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
-
-
 def _json_of(path: Path) -> Any:
     try:
         return parse_json(text_of(path))
     except UNREADABLE:
         allowed = "a whole JSON file in UTF-8, as cluster_job_log or that of sacct --json"
         raise InputError(path.name, "no JSON document", allowed) from None
-
-
-def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
-    attempts = [(_time(a.get("start_time")), _time(a.get("end_time")), a["detail"] or []) for a in job["attempts"]]
-    ran = [(start, end) for start, end, _ in attempts if start is not None and end is not None]
-    starts = [start for start, _, _ in attempts if start is not None]
-    began = [end for start, end, _ in attempts if start is not None or end is not None]
-    ended = bool(ran) and began[-1] is not None
-    gpus = max((sum(len(machine["gpus"]) for machine in detail) for *_, detail in attempts), default=0)
-    told = (*(job.get(key) for key in _KEYS[:-1]), job["submitted_time"])
-    values = (
-        *told,
-        min(starts) if starts else None,
-        max(end for _, end in ran) if ended else None,
-        sum((end - start).total_seconds() for start, end in ran) if ended else None,
-        gpus,
-        len(attempts),
-    )
-    return tuple(None if value is None else str(value) for value in values)
-
-
-def _time(value: object) -> datetime | None:
-    return None if value in (None, "", "None") else datetime.fromisoformat(str(value))
 
 
 _PAI_COLUMNS = (
@@ -230,7 +191,7 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
     if layout.preset is JOURNAL:
         table = SeenCluster.of(path).table()
     elif layout.preset is PHILLY_JSON:
-        table = read_philly_json(path)
+        table = jobs_of_philly(path.name, _json_of(path))
     elif layout.json:
         table = jobs_of_json(path.name, _json_of(path))
     else:

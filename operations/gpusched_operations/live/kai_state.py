@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.kubernetes_gpus import OVER, AskedByPods, live_nodes
+from gpusched_operations.live.kubernetes_gpus import OVER, AskedByPods
+from gpusched_operations.live.kubernetes_nodes import live_nodes
 from gpusched_operations.live.kubernetes_objects import (
     Object,
     as_written,

@@ -18,8 +18,8 @@ from gpusched_operations.live.kubernetes_gpus import (
     PodGpus,
     gpu_type_of,
     gpus_of_pod,
-    live_nodes,
 )
+from gpusched_operations.live.kubernetes_nodes import live_nodes
 from gpusched_operations.live.kubernetes_objects import (
     Object,
     as_written,

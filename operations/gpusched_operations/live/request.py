@@ -20,6 +20,8 @@ from gpusched_operations.service.cluster import configuration_of
 from gpusched_operations.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
 ALL_HELD = "none: jobs that the policy is not told hold all GPUs"
+NO_GPU = "no GPU is left on which a job may start, so that all jobs wait"
+"""Why no policy is asked."""
 UNSEEN = "jobs that cannot be seen"
 NONE: Mapping[str, Any] = MappingProxyType({})
 

@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_operations.live.job_rules import JobRequest, JobRules
-from gpusched_operations.live.request import LiveRequest, request_of
+from gpusched_operations.live.request import NO_GPU, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.decision import Decider, OpenRequest, PolicyCatalogue
 from gpusched_operations.service.forecasting import Forecaster, ForecastRequest
@@ -23,9 +23,6 @@ AS_IT_IS = "as it is"
 
 FULL = "jobs that it may not stop hold all GPUs, so that all others wait"
 """Why a policy that stops jobs is not asked."""
-
-NO_GPU = "no GPU is left on which a job may start, so that all jobs wait"
-"""Why no policy is asked."""
 
 USUAL = "edf"
 """The policy of the request where none of those that were named can be asked; it stops no jobs."""

@@ -13,7 +13,8 @@ from gpusched_operations.html_report import ReportData
 from gpusched_operations.live.asking import deferrals
 from gpusched_operations.live.gpu_names import SLICES, sevenths
 from gpusched_operations.live.occupancy import occupancy
-from gpusched_operations.live.snapshot import FULL, NO_GPU, PolicyAnswer, Snapshot
+from gpusched_operations.live.request import NO_GPU
+from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
 from gpusched_operations.live.state import Clock, LiveJob, LiveNode, parts_text
 
 MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}

@@ -266,6 +266,30 @@ def test_what_nodes_have_by_what_they_offer_and_their_labels(
     assert node.available == ("mps" not in labels.values() and (bool(parts) or "cpu" not in has))
 
 
+GKE = "cloud.google.com/gke-"
+
+
+@pytest.mark.parametrize(
+    ("resource", "many", "labels", "gpus", "parts"),
+    [
+        (GPU, 56, {f"{GKE}accelerator": "nvidia-tesla-a100", f"{GKE}gpu-partition-size": "1g.5gb"}, 0, "1g.5gb"),
+        (GPU, 16, {f"{GKE}accelerator": "nvidia-l4", f"{GKE}max-shared-clients-per-gpu": "8"}, 2, "shares of 2 GPUs"),
+        (GPU, 8, {"karpenter.k8s.aws/instance-gpu-name": "a100", "karpenter.k8s.aws/instance-gpu-count": "8"}, 8, ""),
+        (GPU, 32, {"karpenter.k8s.aws/instance-gpu-count": "8"}, 8, "shares of 8 GPUs"),
+        ("amd.com/gpu", 64, {"amd.com/gpu.compute-memory-partition": "cpx_nps4"}, 0, "cpx_nps4"),
+        ("amd.com/gpu", 8, {"amd.com/gpu.compute-memory-partition": "spx_nps1"}, 8, ""),
+    ],
+)
+def test_what_providers_of_clouds_tell_of_divided_gpus(
+    resource: str, many: int, labels: dict[str, str], gpus: int, parts: str
+) -> None:
+    """None of these labels is of NVIDIA's operator."""
+    node = a_node("n1", {resource: many})
+    node["metadata"]["labels"] = labels
+    found = kueue_cluster([node, a_node("n2", {GPU: "1"}), a_workload("w", {GPU: 1})], AT).nodes[0]
+    assert (found.gpus, [name for name, _ in found.parts]) == (gpus, [parts] if parts else [])
+
+
 def test_shares_by_time_slicing_are_not_placed_as_gpus() -> None:
     """Of its twelve replicas one is held: no job gets the one GPU for itself."""
     slow = a_node("n1", {GPU: "12"}, count=1, replicas=12)
