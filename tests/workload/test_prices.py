@@ -226,6 +226,7 @@ PUBLISHED = {
         "2025-09-01T00:00:00-00:00,2025-09-01T01:00:00-00:00,1,N,LMP,80\n"
         "2025-09-01T00:00:00-00:00,2025-09-01T01:00:00-00:00,1,N,MCC,3\n"
     ),
+    "lines of remarks": "# exported\nsep=;\ntime;eur_per_mwh\n2025-09-01T00:00Z;80\n2025-09-01T01:00Z;-5.5\n# end\n",
     "a table of Excel": "\ufefftime;eur_per_mwh\n2025-09-01T01:00Z;-5,5\n2025-09-01T00:00Z;80,00\n",
     "energy-charts": "time,eur_per_mwh\n1756684800,80\n1756688400,-5.5\n",
     "aWATTar": "start_timestamp,end_timestamp,marketprice,unit\n1756684800000,1756688400000,80,Eur/MWh\n"
@@ -280,6 +281,11 @@ def test_carbon_in_pounds_for_each_mwh_is_read_in_grams(tmp_path: Path):
         ("point_time,value,units\n2025-09-01T00:00Z,80,USD\n", "columns", "eur_per_mwh=COLUMN"),
         ("valid_from,value_exc_vat,value_inc_vat\n2025-09-01T00:00Z,8,9\n", "columns", "eur_per_mwh=COLUMN"),
         ("day,Hour 1,Hour 2,Hour 3A,Hour 3B\n2025-09-01,8,9,8,\n", "columns", "a line for each period"),
+        (
+            "time,eur_per_mwh,eur_per_kwh\n2025-09-01T00:00Z,80,0.08\n",
+            "columns",
+            "time=time --set prices.columns.eur_per_kwh=eur_per_kwh",
+        ),
         ('{"data": []}', "mine.csv", "no JSON, XML or spreadsheet"),
         ('<?xml version="1.0"?>', "mine.csv", "no JSON, XML or spreadsheet"),
         ("", "mine.csv", "no JSON, XML or spreadsheet"),

@@ -139,8 +139,9 @@ def _rows(path: Path) -> pl.DataFrame:
         text = data.decode("cp1252", errors="replace")
     except (OSError, ValueError) as error:
         raise InputError(str(path), getattr(error, "strerror", None) or str(error), "a file that can be read") from None
-    header = re.sub('"[^"]*"', "", next((line for line in text.splitlines() if line.strip()), ""))
-    reader = csv.reader(text.splitlines(), delimiter=next((sign for sign in ";\t|" if sign in header), ","))
+    lines = ["" if re.match("#|sep=.$", line) else line for line in text.splitlines()]
+    header = re.sub('"[^"]*"', "", next((line for line in lines if line.strip()), ""))
+    reader = csv.reader(lines, delimiter=next((sign for sign in ";\t|" if sign in header), ","))
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error:
@@ -207,8 +208,8 @@ def _settings(table: pl.DataFrame, column_of: Mapping[str, str], names: list[str
     numbers = own_unit if all(re.search("eur|€", each.lower()) for each in told) else []
     priced = [name for name in numbers if re.search("price|preis|eur|€|usd|mwh|kwh", name.lower())] or numbers
     price = priced[0] if len(priced) == 1 else "COLUMN"
-    known = {field: name for field, name in column_of.items() if field in ("eur_per_kwh", "eur_per_mwh")}
-    likely = known or {"eur_per_kwh" if "kwh" in price.lower() else "eur_per_mwh": price}
+    known = [(field, name) for field, name in column_of.items() if field in ("eur_per_kwh", "eur_per_mwh")]
+    likely = dict(known[:1]) or {"eur_per_kwh" if "kwh" in price.lower() else "eur_per_mwh": price}
     chosen = {"time": column_of.get("time") or next(iter(times), "COLUMN"), **likely}
     return " ".join(f"--set prices.columns.{field}={shell_word(name)}" for field, name in chosen.items())
 
