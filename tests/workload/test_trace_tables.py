@@ -103,6 +103,24 @@ def test_what_sacct_printed_is_known_whatever_separates_its_cells(separator: str
     assert read_trace(path, "sacct").gpus.tolist() == [1.0, 2.0, 3.0]
 
 
+SLURM_JOB = {"time": {"submission": 100, "start": 100, "end": 160, "elapsed": 60}}
+SLURM_JOB |= {"tres": {"allocated": [{"type": "gres", "name": "gpu", "count": 2}]}}
+ATTEMPT = {"start_time": "2017-10-09 07:00:00", "end_time": "2017-10-09 07:01:00", "detail": [{"gpus": ["g0", "g1"]}]}
+PHILLY_JOB = {"submitted_time": "2017-10-09 07:00:00", "attempts": [ATTEMPT]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"jobs": [SLURM_JOB, {"job_id": 8}]}, [PHILLY_JOB, {"jobid": "b"}], [PHILLY_JOB, PHILLY_JOB | {"attempts": 3}]],
+)
+def test_a_job_of_another_form_in_json_is_an_error_with_its_number_or_costs_itself(document: object, tmp_path: Path):
+    with refused("trace.txt job 2", allowed="--skip-invalid"):
+        read(tmp_path, json.dumps(document))
+    trace = read(tmp_path, json.dumps(document), skip_invalid=True)
+    assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([2.0], [60.0])
+    assert dict(trace.skipped)["is no job of this form"] == 1
+
+
 def test_a_decimal_comma_is_read_where_a_semicolon_separates_cells(tmp_path: Path):
     assert read(tmp_path, "submission_s;duration_s;gpus\n0;60,5;2\n").duration_s.tolist() == [60.5]
 

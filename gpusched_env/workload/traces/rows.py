@@ -187,13 +187,13 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
     Lines that are no rows, since they have too few or too many cells, are left out and counted if `skips`; else the
     first one is an error.
     """
-    path, odd = Path(path), OddLines()
+    path, odd, bad = Path(path), OddLines(), 0
     if layout.preset is JOURNAL:
         table = SeenCluster.of(path).table()
     elif layout.preset is PHILLY_JSON:
-        table = jobs_of_philly(path.name, _json_of(path))
+        table, bad = jobs_of_philly(path.name, _json_of(path), skips=skips)
     elif layout.json:
-        table = jobs_of_json(path.name, _json_of(path))
+        table, bad = jobs_of_json(path.name, _json_of(path), skips=skips)
     else:
         table, odd = _read_text(path, layout)
     if odd and not skips:
@@ -210,7 +210,7 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
             "no rows",
             "at least one job" if layout.preset is JOURNAL else "at least one row below the header",
         )
-    return rows, Counter({"has another number of cells": len(odd)} if odd else {})
+    return rows, +Counter({"has another number of cells": len(odd), "is no job of this form": bad})
 
 
 def _read_text(path: Path, layout: Layout, rows: int | None = None) -> tuple[pl.DataFrame, OddLines]:
