@@ -60,8 +60,10 @@ def unpack(data: bytes, most: int = LARGEST) -> bytes:
     with _one_kind():
         if data.startswith(ZIP):
             archive = zipfile.ZipFile(io.BytesIO(data))
-            (entry,) = archive.infolist()
-            found = archive.open(entry).read(most + 1)
+            entries = archive.infolist()
+            if len(entries) != 1:
+                raise ValueError(f"an archive of {len(entries):,} files; one is allowed")
+            found = archive.open(entries[0]).read(most + 1)
         else:
             found = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
     if len(found) > most:

@@ -226,8 +226,16 @@ PUBLISHED = {
         "2025-09-01T00:00:00-00:00,2025-09-01T01:00:00-00:00,1,N,LMP,80\n"
         "2025-09-01T00:00:00-00:00,2025-09-01T01:00:00-00:00,1,N,MCC,3\n"
     ),
+    "lines of remarks": "# exported\nsep=;\ntime;eur_per_mwh\n2025-09-01T00:00Z;80\n2025-09-01T01:00Z;-5.5\n# end\n",
     "a table of Excel": "\ufefftime;eur_per_mwh\n2025-09-01T01:00Z;-5,5\n2025-09-01T00:00Z;80,00\n",
     "energy-charts": "time,eur_per_mwh\n1756684800,80\n1756688400,-5.5\n",
+    "aWATTar": "start_timestamp,end_timestamp,marketprice,unit\n1756684800000,1756688400000,80,Eur/MWh\n"
+    "1756688400000,1756692000000,-5.5,Eur/MWh\n",
+    "two lines of names": "Datum (MEZ),Day Ahead Auktion (DE-LU)\n,Preis (EUR/MWh)\n2025-09-01T00:00Z,80\n"
+    "2025-09-01T01:00Z,-5.5\n",
+    "Ember": "Country,Datetime (UTC),Price (EUR/MWhe)\nGermany,2025-09-01 00:00:00,80\n"
+    "Germany,2025-09-01 01:00:00,-5.5\n",
+    "OPSD": "utc_timestamp,DE_LU_price_day_ahead\n2025-09-01T00:00:00Z,80\n2025-09-01T01:00:00Z,-5.5\n",
     "thousands": 'time,eur_per_mwh\n2025-09-01T00:00Z,"0,080.0"\n2025-09-01T01:00Z,-5.5\n',
 }
 
@@ -241,7 +249,57 @@ def test_tables_are_read_as_they_are_published(form: str, tmp_path: Path):
     assert (table.local_h == {"ENTSO-E": 2.0, "entsoe-py": 2.0, "gridstatus": -7.0}.get(form, 0.0)).all()
     left_out = {"ENTSO-E": "of other sequences or kinds of price", "ENTSO-E before 2024": "without a value"}
     reason = (left_out | {"OASIS": left_out["ENTSO-E"]}).get(form)
-    assert table.notes == ((f"mine.txt: rows {reason} that are left out: 1.",) if reason else ())
+    notes = [f"mine.txt: rows {reason} that are left out: 1."] if reason else []
+    in_dollars = {"gridstatus": "LMP", "OASIS": "MW"}.get(form)
+    notes += [f"mine.txt: numbers of {in_dollars} are taken as euros, whatever their currency."] if in_dollars else []
+    assert table.notes == tuple(notes)
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("time,eur_per_kwh\n2025-09-01T00:00Z,80\n", "eur_per_kwh is read as eur_per_kwh; its mean is 80 €/kWh"),
+        ("time,eur_per_mwh\n2025-09-01T00:00Z,0.08\n", "its mean is 8e-05 €/kWh: check the unit"),
+    ],
+)
+def test_prices_of_an_unlikely_unit_are_reported(text: str, named: str, tmp_path: Path):
+    (tmp_path / "mine.csv").write_text(text)
+    (note,) = read_prices(str(tmp_path / "mine.csv")).notes
+    assert named in note
+
+
+def test_carbon_in_pounds_for_each_mwh_is_read_in_grams(tmp_path: Path):
+    text = "point_time,value,units\n2025-09-01T00:00:00+00:00,1000,lbs_co2_per_mwh\n"
+    (tmp_path / "mine.csv").write_text(text)
+    assert read_prices(str(tmp_path / "mine.csv")).g_per_kwh.tolist() == pytest.approx([453.59237])
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "named"),
+    [
+        ("MTU (UTC),Day-ahead Price (GBP/MWh)\n2025-09-01T00:00Z,80\n", "columns", "eur_per_mwh=COLUMN"),
+        ("point_time,value,units\n2025-09-01T00:00Z,80,USD\n", "columns", "eur_per_mwh=COLUMN"),
+        ("valid_from,value_exc_vat,value_inc_vat\n2025-09-01T00:00Z,8,9\n", "columns", "eur_per_mwh=COLUMN"),
+        ("day,Hour 1,Hour 2,Hour 3A,Hour 3B\n2025-09-01,8,9,8,\n", "columns", "a line for each period"),
+        (
+            "time,eur_per_mwh,eur_per_kwh\n2025-09-01T00:00Z,80,0.08\n",
+            "columns",
+            "time=time --set prices.columns.eur_per_kwh=eur_per_kwh",
+        ),
+        ('{"data": []}', "mine.csv", "no JSON, XML or spreadsheet"),
+        ('<?xml version="1.0"?>', "mine.csv", "no JSON, XML or spreadsheet"),
+        ("", "mine.csv", "no JSON, XML or spreadsheet"),
+        ("Datum von;Preis [€/MWh]\n01.09.2025 00:00;80,5\n", "line 2, Datum von", "prices.time_zone=Europe/Berlin"),
+    ],
+)
+def test_a_form_that_is_not_read_is_named_and_no_other_unit_is_suggested_as_euros(
+    text: str, field: str, named: str, tmp_path: Path
+):
+    (tmp_path / "mine.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        read_prices(str(tmp_path / "mine.csv"))
+    assert field in error.value.field
+    assert named in error.value.allowed
 
 
 def test_columns_zone_and_rows_of_any_other_table_are_named(tmp_path: Path):
@@ -287,7 +345,9 @@ def test_carbon_alone_goes_with_the_one_price(tmp_path: Path):
 
 def hourly(missing: range, hours: int = 480, step_s: int = 3600) -> str:
     begin = np.datetime64("2025-09-01T00:00:00")
-    rows = (f"{begin + np.timedelta64(step_s * h, 's')}Z,{h % 24 + 1}" for h in range(hours) if h not in missing)
+    rows = (
+        f"{begin + np.timedelta64(step_s * h, 's')}Z,{(h % 24 + 1) / 100}" for h in range(hours) if h not in missing
+    )
     return "\n".join(["time,eur_per_kwh", *rows])
 
 
@@ -312,7 +372,7 @@ def test_missing_periods_have_the_values_before_or_those_of_the_day_before(
     table = read_prices(str(tmp_path / "mine.csv"))
     assert len(table.time_s) == 480
     assert len(set(np.diff(table.time_s))) == 1
-    assert table.eur_per_kwh[places].tolist() == values
+    assert (100 * table.eur_per_kwh[places]).tolist() == pytest.approx(values)
     (told,) = price_notes(load_scenario("tiny").replace({"prices.series": str(tmp_path / "mine.csv")}).prices)
     assert told.startswith(f"mine.csv: {note}")
 
@@ -324,14 +384,16 @@ def test_a_gap_that_is_too_long_is_refused_with_its_first_and_last_period(tmp_pa
             read_prices(str(tmp_path / "mine.csv"))
 
 
-def test_periods_of_different_lengths_are_no_gaps(tmp_path: Path):
+def test_periods_of_different_lengths_are_no_gaps_and_are_reported(tmp_path: Path):
     hours = [*range(48), *np.arange(48.0, 96.0, 0.25)]
     begin = np.datetime64("2025-09-01T00:00:00")
-    for times in (hours, [24 * day + hour for day in range(9) for hour in (0, 6, 22)]):
+    tariff = [24 * day + hour for day in range(9) for hour in (0, 6, 22)]
+    said = "mine.csv: periods have 120 to 960 min; the values of each hold until the next begins."
+    for times, notes in ((hours, ()), (tariff, (said,))):
         rows = (f"{begin + np.timedelta64(int(3600 * hour), 's')}Z,1" for hour in times)
         (tmp_path / "mine.csv").write_text("\n".join(["time,eur_per_kwh", *rows]))
         table = read_prices(str(tmp_path / "mine.csv"))
-        assert (len(table.time_s), table.notes) == (len(times), ())
+        assert (len(table.time_s), table.notes) == (len(times), notes)
 
 
 def test_prices_below_zero_are_read_billed_at_the_floor_and_told(tmp_path: Path):

@@ -196,6 +196,7 @@ def test_a_scenario_crosses_process_borders_and_cannot_be_changed():
 
 
 BAD = [
+    ('[tenancy]\nkind = "quota"', "tenancy", "one of 'none', 'quota'"),
     ("restart_s = nan", "restart_s", ">= 0"),
     ("restart_s = -1.0", "restart_s", ">= 0"),
     ("restart_s = 2e12", "restart_s", "<= 1e12"),
@@ -276,6 +277,11 @@ def test_a_value_that_is_missing_is_shown_as_none():
         load_scenario("tiny").replace({"trace.gpu_demand": "exact"})
     with refused("arrivals.mean_gap_s", None):
         load_scenario("high").replace({"arrivals.kind": "exponential"})
+
+
+def test_a_table_in_the_place_of_a_value_is_named_by_its_settings(tmp_path):
+    with refused("tenancy", "a table with kind"):
+        load_scenario(write(tmp_path, '[tenancy]\nkind = "quota"'))
 
 
 def test_the_largest_counts_are_allowed():

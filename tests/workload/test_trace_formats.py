@@ -258,9 +258,9 @@ def test_an_attempt_of_microsofts_that_never_began_does_not_undo_those_that_ran(
     [
         ("[1, 2]", "cluster_job_log"),
         ('{"a": 1}', "cluster_job_log"),
-        ('[{"attempts": 3}]', "cluster_job_log: a job"),
+        ('[{"attempts": 3}]', "cluster_job_log job 1"),
         ("[", "cluster_job_log"),
-        ('[{"attempts": [], "vc": 1}]', "cluster_job_log: a job"),
+        ('[{"attempts": [], "vc": 1}]', "cluster_job_log job 1"),
     ],
 )
 def test_json_that_is_no_list_of_jobs_is_refused(text, field, tmp_path):

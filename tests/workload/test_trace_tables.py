@@ -93,6 +93,70 @@ def test_sacct_without_parsable_columns_is_told_how_to_print_them(tmp_path: Path
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_what_sacct_printed_is_known_whatever_separates_its_cells(separator: str, encoding: str, tmp_path: Path):
+    """Spreadsheets write other separators, and PowerShell writes UTF-16."""
+    path = tmp_path / "jobs.csv"
+    path.write_text(sacct("a", "b", "c").replace("|", separator), encoding)
+    assert detect_format(path) == "sacct"
+    assert read_trace(path, "sacct").gpus.tolist() == [1.0, 2.0, 3.0]
+
+
+SLURM_JOB = {"time": {"submission": 100, "start": 100, "end": 160, "elapsed": 60}}
+SLURM_JOB |= {"tres": {"allocated": [{"type": "gres", "name": "gpu", "count": 2}]}}
+ATTEMPT = {"start_time": "2017-10-09 07:00:00", "end_time": "2017-10-09 07:01:00", "detail": [{"gpus": ["g0", "g1"]}]}
+PHILLY_JOB = {"submitted_time": "2017-10-09 07:00:00", "attempts": [ATTEMPT]}
+
+
+@pytest.mark.parametrize(
+    "document",
+    [{"jobs": [SLURM_JOB, {"job_id": 8}]}, [PHILLY_JOB, {"jobid": "b"}], [PHILLY_JOB, PHILLY_JOB | {"attempts": 3}]],
+)
+def test_a_job_of_another_form_in_json_is_an_error_with_its_number_or_costs_itself(document: object, tmp_path: Path):
+    with refused("trace.txt job 2", allowed="--skip-invalid"):
+        read(tmp_path, json.dumps(document))
+    trace = read(tmp_path, json.dumps(document), skip_invalid=True)
+    assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([2.0], [60.0])
+    assert dict(trace.skipped)["is no job of this form"] == 1
+
+
+def test_a_decimal_comma_is_read_where_a_semicolon_separates_cells(tmp_path: Path):
+    assert read(tmp_path, "submission_s;duration_s;gpus\n0;60,5;2\n").duration_s.tolist() == [60.5]
+
+
+@pytest.mark.parametrize("text", [sacct("a", "b").partition("\n")[2], "0,60,1\n1,60,2\n"])
+def test_a_file_without_a_header_is_refused_as_one(text: str, tmp_path: Path):
+    with refused("trace.txt: first line", allowed="names of columns"):
+        read(tmp_path, text)
+
+
+def test_an_elapsed_time_that_cannot_be_read_is_an_invalid_row_and_no_job_that_never_ran(tmp_path: Path):
+    text = "JobID|Submit|Elapsed|AllocTRES\n1|2026-09-20T08:00:00|1-02:03:04|gres/gpu=2\n"
+    text += "2|2026-09-20T08:00:00|INVALID|gres/gpu=2\n"
+    with refused("trace.txt row 2: elapsed_s", "INVALID", "--skip-invalid"):
+        read(tmp_path, text)
+    trace = read(tmp_path, text, skip_invalid=True)
+    assert trace.duration_s.tolist() == [93_784.0]
+    assert "never ran, or had not ended" not in dict(trace.skipped)
+
+
+def test_slices_count_in_sevenths_and_shares_have_their_own_reason(tmp_path: Path):
+    row = "{}|2026-09-20T08:00:00|60|{}\n"
+    asked = (
+        "gres/gpu:a100_3g.20gb=1,gres/gpu=1",
+        "gres/gpu:a100_4g.20gb=2",
+        "gres/gpu:a100=1",
+        "gres/shard=3",
+        "cpu=1",
+    )
+    text = "JobID|Submit|ElapsedRaw|AllocTRES\n" + "".join(map(row.format, range(len(asked)), asked))
+    trace = read(tmp_path, text)
+    assert trace.gpus.tolist() == pytest.approx([3 / 7, 2.0, 1.0])
+    reason = "asked for shares of GPUs or other resources, which are not read"
+    assert dict(trace.skipped) == {reason: 1, "asked for no GPU": 1}
+
+
 def test_json_of_sacct_is_read_in_both_of_its_forms(tmp_path: Path):
     tres = [
         {"type": "cpu", "name": "", "id": 1, "count": 8},

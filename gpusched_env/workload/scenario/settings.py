@@ -175,6 +175,8 @@ def _input_error(error: ValidationError, model: type[BaseModel]) -> InputError:
         return InputError(dotted((*place, tag)), first["ctx"]["tag"], f"one of {first['ctx']['expected_tags']}")
     # What pydantic calls the input of a missing value is the section that lacks it.
     value = None if first["type"] == "missing" else first["input"]
+    if first["type"] in _ONE_VALUE and isinstance(value, dict):
+        value = f"a table with {', '.join(map(str, value))}"
     return InputError(dotted(place), value, _allowed(first, model))
 
 
@@ -186,6 +188,7 @@ def _allowed(details: ErrorDetails, model: type[BaseModel]) -> str:
     return _PHRASES.get(details["type"], details["msg"])
 
 
+_ONE_VALUE = ("literal_error", "string_type", "float_type", "bool_type", "int_type")
 _PHRASES = {
     "bool_type": "true or false",
     "dict_type": "a table of settings",

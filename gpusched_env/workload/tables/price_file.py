@@ -10,7 +10,6 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -20,29 +19,35 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import unpack
 from gpusched_env.workload.tables import PRICE_FIELDS
-from gpusched_env.workload.tables.hourly_prices import HOUR_S, PriceTable
+from gpusched_env.workload.tables.hourly_prices import PriceTable
 from gpusched_env.workload.tables.price_gaps import without_gaps
+from gpusched_env.workload.tables.price_times import LINE, naive, times_in
 from gpusched_env.workload.traces.columns import MISSING, Condition
 from gpusched_env.workload.traces.presets import shell_word
 
 Floats = NDArray[np.float64]
-LINE = "line of the file"
+LBS, LBS_PER_MWH = "lbs_co2_per_mwh", 0.45359237
+"""The unit of WattTime, and what it is in g/kWh."""
 FORMS = {
-    "time": r"mtu \(.*|interval[ _]?start([ _]utc)?|intervalstarttime_gmt|datetime \(utc\)|",
-    "eur_per_mwh": r"day-ahead price [\[(]eur/mwh[\])]|lmp|spp|0",
-    "g_per_kwh": r"carbon intensity .*\(direct\)",
+    "time": (
+        r"mtu \(.*|interval[ _]?start([ _]utc)?|intervalstarttime_gmt|datetime \(utc\)|",
+        r"delivery start \(.*\)|datum( von| \(.*\))|start_?timestamp|utc_timestamp|startsat|valid_from|point_time",
+    ),
+    "eur_per_mwh": (
+        r"day-ahead price [\[(]eur/mwh[\])]|lmp|spp|0",
+        r".*[\[(](eur|€)/mwhe?[\])].*|.* \(eur\)|marketprice|.*_price_day_ahead",
+    ),
+    "g_per_kwh": (r"carbon intensity .*\(direct\)", LBS),
 }
-"""Columns of published tables, in small letters; an index without a name is a time."""
+"""Columns of published tables, in small letters, the more certain first; an index without a name is a time."""
+OTHER_UNITS = re.compile(r"gbp|usd|£|\$|nok|sek|dkk|pln|chf|czk|lbs|pence|co2|vat", re.IGNORECASE)
+OF_ONE_HOUR = re.compile(r"(hour|stunde|h) ?\d\d?[ab]?", re.IGNORECASE)
+LIKELY_EUR_PER_KWH = (0.002, 2.0)
+"""Between these the mean of prices is [€/kWh], where units are not mixed up."""
 OASIS, OASIS_PRICES = "INTERVALSTARTTIME_GMT", ("MW", "VALUE", "PRC")
-ZONES = {"(CET/CEST)": "Europe/Brussels", "(WET/WEST)": "Europe/Lisbon", "(EET/EEST)": "Europe/Athens", "GMT": "UTC"}
-"""Time zones that names of columns tell; UTC is the other one."""
 LEAST = {"g_per_kwh": 0.0, "pue": 1.0}
 MWH = 1000.0
 NO_VALUE = {*MISSING, "n/e"}
-_DAYS = re.compile(r"(\d\d)[./](\d\d)[./](\d{4})[ T](.*)")
-_PERIOD = re.compile(r"(.+?)(?: \([A-Z]+\))?(?: - .*)?")
-TIME = "a time in ISO 8601 with its offset, as 2024-03-01T00:00+01:00; without offsets name the zone: "
-TIME += "--set prices.time_zone=Europe/Berlin"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +82,34 @@ def read_prices(path: str, given: PriceColumns = PriceColumns({})) -> PriceTable
     if whole.is_empty():
         raise InputError(f"{file}: rows", len(table), "at least one row with values; prices.where leaves rows out")
     values = {field: _numbers(file, whole, column_of[field], LEAST.get(field, -np.inf)) for field in fields}
-    time_s, local_h = _times(file, whole, column_of["time"], given.time_zone)
+    time_s, local_h = times_in(file, whole, column_of["time"], given.time_zone)
     order = _once(file, whole, column_of["time"], time_s, values)
     price = values.get("eur_per_kwh", values["eur_per_mwh"] / MWH if "eur_per_mwh" in values else None)
     columns = (price, values.get("g_per_kwh"), values.get("pue"))
     prices, carbon, pue = (None if column is None else column[order] for column in columns)
+    if carbon is not None and column_of["g_per_kwh"] == LBS:
+        carbon = carbon * LBS_PER_MWH
     made = PriceTable(time_s[order], local_h[order], prices, carbon, pue, -np.inf, np.inf)
     left_out = {
         "of other sequences or kinds of price": of_file - len(table),
         "without a value": len(table) - len(whole),
     }
     notes = tuple(f"{file}: rows {reason} that are left out: {count:,}." for reason, count in left_out.items() if count)
-    return without_gaps(file, replace(made, notes=notes))
+    return without_gaps(file, replace(made, notes=(*notes, *_of_units(file, column_of, prices))))
+
+
+def _of_units(file: str, column_of: Mapping[str, str], prices: Floats | None) -> list[str]:
+    """Return what to check where the unit of prices is not told, or is not likely."""
+    if prices is None:
+        return []
+    field = next(field for field in ("eur_per_kwh", "eur_per_mwh") if field in column_of)
+    name, mean = column_of[field], float(np.mean(np.abs(prices)))
+    said = []
+    if name.lower() in ("lmp", "spp") or name in OASIS_PRICES or OTHER_UNITS.search(name):
+        said.append(f"{file}: numbers of {name} are taken as euros, whatever their currency.")
+    if not LIKELY_EUR_PER_KWH[0] <= mean <= LIKELY_EUR_PER_KWH[1]:
+        said.append(f"{file}: {name} is read as {field}; its mean is {mean:.3g} €/kWh: check the unit.")
+    return said
 
 
 def _once(
@@ -118,25 +139,33 @@ def _rows(path: Path) -> pl.DataFrame:
         text = data.decode("cp1252", errors="replace")
     except (OSError, ValueError) as error:
         raise InputError(str(path), getattr(error, "strerror", None) or str(error), "a file that can be read") from None
-    header = re.sub('"[^"]*"', "", next((line for line in text.splitlines() if line.strip()), ""))
-    reader = csv.reader(text.splitlines(), delimiter=next((sign for sign in ";\t|" if sign in header), ","))
+    lines = ["" if re.match("#|sep=.$", line) else line for line in text.splitlines()]
+    header = re.sub('"[^"]*"', "", next((line for line in lines if line.strip()), ""))
+    reader = csv.reader(lines, delimiter=next((sign for sign in ";\t|" if sign in header), ","))
     try:
         rows = [(reader.line_num, [cell.strip() for cell in row]) for row in reader if any(map(str.strip, row))]
     except csv.Error:
         raise InputError(f"{path.name}: line {reader.line_num + 1}", "no row", "a row of a table of texts") from None
+    if text.lstrip()[:1] in ("", "{", "[", "<") or "\0" in text:
+        raise InputError(path.name, "no table", f"a table of texts such as CSV, no JSON, XML or spreadsheet: {_NEEDED}")
     names = rows[0][1] if rows else []
+    if len(rows) > 2 and not rows[1][1][0] and not any(map(_number, rows[1][1])):  # a second line of names
+        names = [" ".join(filter(None, each)) for each in zip(names, rows[1][1], strict=False)]
+        rows = [rows[0], *rows[2:]]
     if len(rows) < 2 or len(set(names)) < len(names):
         raise InputError(f"{path.name}: columns", ", ".join(names), f"names that differ: {_NEEDED}")
     for line, row in rows[1:]:
         if len(row) != len(names):
             raise InputError(f"{path.name}: line {line}", f"{len(row)} cells", f"{len(names)}, as the first line has")
     table = pl.DataFrame([row for _, row in rows[1:]], schema=dict.fromkeys(names, pl.String), orient="row")
+    if {"value", "units"} <= set(names) and (table["units"] == LBS).all():
+        table = table.rename({"value": LBS})
     return table.select(pl.Series(LINE, [line for line, _ in rows[1:]]), pl.all())
 
 
 _NEEDED = (
-    "time and eur_per_kwh or eur_per_mwh (g_per_kwh for carbon alone), perhaps g_per_kwh and pue, and one line or more "
-    "below"
+    "time and eur_per_kwh or eur_per_mwh, in euros (g_per_kwh for carbon alone), perhaps g_per_kwh and pue, and one "
+    "line or more below"
 )
 
 
@@ -148,8 +177,10 @@ def _columns(file: str, table: pl.DataFrame, given: Mapping[str, str]) -> dict[s
             raise InputError(f"prices.columns.{field}", name, f"one of {', '.join(names)}")
     column_of = {field: field for field in PRICE_FIELDS if field in names}
     own = len(column_of) >= 2 and "time" in column_of and not given
-    for field, form in FORMS.items():
-        found = [name for name in names if re.fullmatch(form, name.lower())]
+    for field, forms in FORMS.items():
+        found = [name for name in names if re.fullmatch(forms[0], name.lower())]
+        others = [name for name in names if re.fullmatch(forms[1], name.lower())]
+        found += others if not found and len(others) == 1 else []
         found += [name for name in OASIS_PRICES if field == "eur_per_mwh" and name in names and OASIS in names]
         if field not in column_of and found and not own:
             column_of[field] = max(found, key=bool)  # a table with an index may have a time too
@@ -160,6 +191,8 @@ def _columns(file: str, table: pl.DataFrame, given: Mapping[str, str]) -> dict[s
     values = [field for field in ("eur_per_kwh", "eur_per_mwh", "g_per_kwh") if field in column_of]
     unknown = [name for name in names if name not in PRICE_FIELDS] if own else []
     if "time" not in column_of or not values or len({"eur_per_kwh", "eur_per_mwh"} & set(values)) == 2 or unknown:
+        if sum(bool(OF_ONE_HOUR.fullmatch(name)) for name in names) > 3:
+            raise InputError(f"{file}: columns", ", ".join(names), f"a line for each period, not a column: {_NEEDED}")
         allowed = f"{_NEEDED}; or name them: {_settings(table, column_of, names)}"
         raise InputError(f"{file}: columns", ", ".join(names), allowed)
     return column_of
@@ -168,14 +201,16 @@ def _columns(file: str, table: pl.DataFrame, given: Mapping[str, str]) -> dict[s
 def _settings(table: pl.DataFrame, column_of: Mapping[str, str], names: list[str]) -> str:
     """Write the options that name the columns: those whose cells are times or numbers, and COLUMN for others."""
     text = [name for name in names if name not in column_of.values()]
-    times = [name for name in text if _naive(table[name][0]) is not None]
-    numbers = [name for name in text if _number(table[name][0]) is not None]
+    times = [name for name in text if naive(table[name][0]) is not None]
+    numbers = [name for name in text if _number(table[name][0].replace(",", ".")) is not None]
+    own_unit = [name for name in numbers if not OTHER_UNITS.search(name)]
+    told = [table[name][0] for name in names if name.lower() in ("unit", "units", "currency")]
+    numbers = own_unit if all(re.search("eur|€", each.lower()) for each in told) else []
     priced = [name for name in numbers if re.search("price|preis|eur|€|usd|mwh|kwh", name.lower())] or numbers
     price = priced[0] if len(priced) == 1 else "COLUMN"
-    chosen = {
-        "time": column_of.get("time") or next(iter(times), "COLUMN"),
-        "eur_per_kwh" if "kwh" in price.lower() else "eur_per_mwh": price,
-    }
+    known = [(field, name) for field, name in column_of.items() if field in ("eur_per_kwh", "eur_per_mwh")]
+    likely = dict(known[:1]) or {"eur_per_kwh" if "kwh" in price.lower() else "eur_per_mwh": price}
+    chosen = {"time": column_of.get("time") or next(iter(times), "COLUMN"), **likely}
     return " ".join(f"--set prices.columns.{field}={shell_word(name)}" for field, name in chosen.items())
 
 
@@ -218,50 +253,3 @@ def _number(cell: str) -> float | None:
         return float(cell)
     except ValueError:
         return None
-
-
-def _naive(cell: str) -> datetime | None:
-    """Read a time, the start of a period such as `01/09/2025 02:00:00 (CEST) - …` (day first), or Unix seconds."""
-    if re.fullmatch(r"\d{9,10}", cell):
-        return datetime.fromtimestamp(int(cell), UTC)
-    begin = _PERIOD.fullmatch(cell)
-    text = "" if begin is None else _DAYS.sub(r"\3-\2-\1 \4", begin[1])
-    try:
-        return datetime.fromisoformat(text) if re.search("[-:]", text) else None
-    except ValueError:
-        return None
-
-
-def _times(file: str, table: pl.DataFrame, column: str, zone: str | None) -> tuple[Floats, Floats]:
-    """Return the start of every row [s since 1970, UTC], and by how many hours local time is ahead."""
-    read = [_naive(cell) for cell in table[column]]
-    told = next((zone for sign, zone in ZONES.items() if sign in column), "UTC" if "utc" in column.lower() else None)
-    zone = zone or told
-    for row, time in enumerate(read):
-        if time is None or (time.tzinfo is None and zone is None):
-            raise InputError(f"{file}: line {table[LINE][row]}, {column}", table[column][row], TIME)
-    offsets = [time.utcoffset() for time in read if time is not None]
-    local = [time.replace(tzinfo=None) for time in read if time is not None]
-    if zone is not None and None in offsets:
-        utc = _in_zone(local, zone)
-        for row, found in enumerate(utc):
-            if found is None and offsets[row] is None:
-                allowed = f"a time that there is in {zone}: clocks go forward over it"
-                raise InputError(f"{file}: line {table[LINE][row]}, {column}", table[column][row], allowed)
-        offsets = [o if o is not None or u is None else t - u for o, u, t in zip(offsets, utc, local, strict=True)]
-    since = datetime(1970, 1, 1)  # noqa: DTZ001 - local times have no zone
-    ahead = np.array([0.0 if offset is None else offset.total_seconds() for offset in offsets])
-    return np.array([(time - since).total_seconds() for time in local]) - ahead, ahead / HOUR_S
-
-
-def _in_zone(local: list[datetime], zone: str) -> list[datetime | None]:
-    """Return local times in UTC; of a time that comes twice, when clocks go back, first the earlier one."""
-    times = pl.Series(local, dtype=pl.Datetime("us"))
-    first = times.is_first_distinct() if local[0] <= local[-1] else ~times.is_first_distinct() | times.is_unique()
-    which = pl.select(pl.when(first).then(pl.lit("earliest")).otherwise(pl.lit("latest"))).to_series()
-    try:
-        zoned = pl.select(pl.lit(times).dt.replace_time_zone(zone, ambiguous=pl.lit(which), non_existent="null"))
-    except pl.exceptions.PolarsError:
-        raise InputError("prices.time_zone", zone, "a time zone by its name, such as Europe/Berlin or UTC") from None
-    found: list[datetime | None] = zoned.to_series().dt.convert_time_zone("UTC").dt.replace_time_zone(None).to_list()
-    return found

@@ -54,6 +54,15 @@ def without_gaps(file: str, table: PriceTable) -> PriceTable:
         notes.append(_note(file, table, row, added, values))
         after = int(np.searchsorted(time_s, before_s, side="right"))
         time_s, index = np.insert(time_s, after, added), np.insert(index, after, place)
+    if not even:
+        shortest, longest = (each / 60.0 for each in (steps.min(), steps.max()))
+        table = replace(
+            table,
+            notes=(
+                *table.notes,
+                f"{file}: periods have {shortest:g} to {longest:g} min; the values of each hold until the next begins.",
+            ),
+        )
     if not notes:
         return table
     columns = (table.eur_per_kwh, table.g_per_kwh, table.pue)

@@ -127,6 +127,9 @@ def find_columns(file: str, table: pl.DataFrame, preset: Preset, columns: Mappin
         "gpus": "gpus" in column_of or (bool(preset.factors) and preset.factors[-1] in names),
     }
     lacking = [field for field, known in there.items() if not known]
+    cells = pl.Series(re.split(r"[,;|\t]", ",".join(names)))
+    if lacking and (micros(cells).is_not_null().any() or plain(cells).is_not_null().all()):
+        raise InputError(f"{file}: first line", ", ".join(names), "names of columns, without numbers or times")
     if lacking:
         unused = [name for name in names if name not in set(column_of.values())]
         settings = settings_for(lacking, unused, lambda field, name: can_be(field, table[name]))
@@ -236,8 +239,8 @@ def _reading(value: str) -> tuple[Callable[[pl.Series], pl.Series], float] | Non
 
 
 _TIME = (
-    f"a number of seconds, {LONGEST} at most, or a time such as 2017-10-09 07:01:55, 2017-10-09T07:01:55+02:00 or "
-    "09.10.2017 07:01:55"
+    f"a number of seconds (none of milliseconds), {LONGEST} at most, or a time such as 2017-10-09 07:01:55, "
+    "2017-10-09T07:01:55+02:00 or 09.10.2017 07:01:55"
 )
 _ONE_KIND = "a column holds either dates or numbers of seconds, and all of a file the same"
 
@@ -282,7 +285,7 @@ class TraceColumns:
             first = int(np.argmax(bad))
             said = "" if skips is False else "; --skip-invalid (trace.skip_invalid) leaves such rows out"
             where = f"{self.file} row {self.table[ROW][first]}: {column}"
-            raise InputError(where, self.table[column][first], f"{allowed}{said}")
+            raise InputError(where, self.table[column][first] or "", f"{allowed}{said}")
 
     def has(self, field: str) -> bool:
         return field in self.column_of

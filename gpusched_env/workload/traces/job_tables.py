@@ -1,4 +1,4 @@
-"""Tables of jobs that are not plain columns: `sacct --json`, slurmdbd's dump, Gavel's traces, Pollux's and Sia's."""
+"""Tables of jobs that are not plain columns: of Microsoft, `sacct --json`, slurmdbd, Gavel, Pollux and Sia."""
 
 from __future__ import annotations
 
@@ -26,18 +26,21 @@ GAVEL_PLACES = {6: (3, 5, 4), 7: (4, 6, 5), 8: (4, 5, 7), 9: (4, 5, 8), 10: (5, 
 ONLY_ENDED = "the JSON of sacct --json, whose jobs have time and tres; squeue --json has no jobs that ended"
 
 
-def jobs_of_json(file: str, document: Any) -> pl.DataFrame:
-    """Return the jobs of `sacct --json` as the texts that `sacct -P` prints.
+def jobs_of_json(file: str, document: Any, *, skips: bool) -> tuple[pl.DataFrame, int]:
+    """Return the jobs of `sacct --json` as the texts that `sacct -P` prints, and how many others are skipped.
 
     Raises:
-        InputError: It is another document.
+        InputError: It is another document, or one of its jobs has another form.
     """
     jobs = document.get("jobs") if isinstance(document, dict) else None
     listed: list[Any] = jobs if isinstance(jobs, list) else [None]
-    if not all(isinstance(job, dict) and isinstance(job.get("time"), dict) for job in listed):
+    known = [isinstance(job, dict) and isinstance(job.get("time"), dict) for job in listed]
+    if known and not any(known):
         raise InputError(f"{file}: jobs", "no list of jobs with times", ONLY_ENDED)
+    if not all(known) and not skips:
+        raise _no_job(file, known.index(False) + 1, "without its times", ONLY_ENDED)
     rows = []
-    for job in listed:
+    for job in (job for job, good in zip(listed, known, strict=True) if good):
         time, tres = job["time"], job.get("tres") or {}
         state = job.get("state")
         state = state.get("current") if isinstance(state, dict) else state
@@ -47,7 +50,13 @@ def jobs_of_json(file: str, document: Any) -> pl.DataFrame:
         state = state[0] if isinstance(state, list) and state else state
         cells = (*told, *dates, _number(time.get("elapsed")), *counts, state)
         rows.append([None if cell is None else str(cell) for cell in cells])
-    return pl.DataFrame(rows, schema=dict.fromkeys(SACCT_COLUMNS, pl.String), orient="row")
+    table = pl.DataFrame(rows, schema=dict.fromkeys(SACCT_COLUMNS, pl.String), orient="row")
+    return table, known.count(False)
+
+
+def _no_job(file: str, number: int, what: str, allowed: str) -> InputError:
+    said = "--skip-invalid (trace.skip_invalid) leaves such jobs out"
+    return InputError(f"{file} job {number}", what, f"{allowed}; {said}")
 
 
 def _number(value: Any) -> int | None:
@@ -67,6 +76,54 @@ def _tres(entries: Any) -> str | None:
     known = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
     names = ["/".join(filter(None, (str(each.get("type")), each.get("name")))) for each in known]
     return ",".join(f"{name}={each.get('count')}" for name, each in zip(names, known, strict=True)) or None
+
+
+_PHILLY = ("jobid", "user", "vc", "status", "submitted_time")
+_PHILLY_COLUMNS = (*_PHILLY, "start_time", "end_time", "duration", "gpus", "attempts")
+
+
+def jobs_of_philly(file: str, jobs: Any, *, skips: bool) -> tuple[pl.DataFrame, int]:
+    """Return Microsoft's `cluster_job_log` as texts with a row for each job, and how many others are skipped.
+
+    Beside what a job has itself, a row holds the start of its first attempt, the end of its last one, how long all
+    attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
+    no end was still running: it has no end and no duration.
+    """
+    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+        raise InputError(file, "no list of jobs", "a JSON list of jobs, as cluster_job_log is")
+    rows = []
+    for number, job in enumerate(jobs, 1):
+        try:
+            rows.append(_row(job))
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
+            if not skips:
+                allowed = "a job with submitted_time and attempts, which have start_time, end_time and detail"
+                raise _no_job(file, number, f"another form ({error})", allowed) from None
+    table = pl.DataFrame(rows, schema=dict.fromkeys(_PHILLY_COLUMNS, pl.String), orient="row")
+    return table, len(jobs) - len(rows)
+
+
+def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
+    attempts = [(_time(a.get("start_time")), _time(a.get("end_time")), a["detail"] or []) for a in job["attempts"]]
+    ran = [(start, end) for start, end, _ in attempts if start is not None and end is not None]
+    starts = [start for start, _, _ in attempts if start is not None]
+    began = [end for start, end, _ in attempts if start is not None or end is not None]
+    ended = bool(ran) and began[-1] is not None
+    gpus = max((sum(len(machine["gpus"]) for machine in detail) for *_, detail in attempts), default=0)
+    told = (*(job.get(key) for key in _PHILLY[:-1]), job["submitted_time"])
+    values = (
+        *told,
+        min(starts) if starts else None,
+        max(end for _, end in ran) if ended else None,
+        sum((end - start).total_seconds() for start, end in ran) if ended else None,
+        gpus,
+        len(attempts),
+    )
+    return tuple(None if value is None else str(value) for value in values)
+
+
+def _time(value: object) -> datetime | None:
+    return None if value in (None, "", "None") else datetime.fromisoformat(str(value))
 
 
 def with_slurmdbd(table: pl.DataFrame) -> pl.DataFrame:

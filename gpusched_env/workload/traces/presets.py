@@ -161,7 +161,7 @@ _BESIDE = (
     "used|raw|the|s|n|cnt"
 )
 WORDS = {
-    "submission_s": "submission|submit|submitted|arrival|arrived|creation|created|queued|enqueued|timestamp",
+    "submission_s": "submission|submit|submitted|arrival|arrived|creation|create|created|queued|enqueued|timestamp",
     "duration_s": "duration|runtime|runtimes|elapsed|walltime|joblength|run|length",
     "gpus": "gpus?|accelerators?|devices|ngpus?",
     "start_s": "start|started|began|begin|scheduled|launched",

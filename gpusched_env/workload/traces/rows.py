@@ -7,7 +7,6 @@ import gzip
 import zlib
 from collections import Counter
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,14 @@ from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json, unpack
 from gpusched_env.workload.traces import UTF_8
 from gpusched_env.workload.traces.cells import OddLines, are_even, rows_of
-from gpusched_env.workload.traces.job_tables import is_gavel, jobs_of_json, read_gavel, with_pollux, with_slurmdbd
+from gpusched_env.workload.traces.job_tables import (
+    is_gavel,
+    jobs_of_json,
+    jobs_of_philly,
+    read_gavel,
+    with_pollux,
+    with_slurmdbd,
+)
 from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
     GAVEL,
@@ -34,7 +40,7 @@ from gpusched_env.workload.traces.presets import (
     preset_of_columns,
     table_preset,
 )
-from gpusched_env.workload.traces.sacct import jobs_of_sacct
+from gpusched_env.workload.traces.sacct import OF_SLURM, jobs_of_sacct
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_env.workload.traces.swf import is_swf, read_swf
 
@@ -44,6 +50,8 @@ UNREADABLE = (OSError, ValueError, EOFError, zlib.error, pl.exceptions.PolarsErr
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
+UTF_16 = (b"\xff\xfe", b"\xfe\xff")
+"""How a text in UTF-16 begins, as PowerShell writes it."""
 _HEAD = 1 << 16
 MOST_OF_LINE = 1 << 24
 """Bytes of a line at most, in a table that is compressed: a small file may open to one huge cell."""
@@ -60,7 +68,8 @@ def first_line(path: Path) -> str:
             return next((line for line in _lines(path, 100) if line), "")
         with path.open("rb") if kind != _GZIP else gzip.open(path) as file:
             begin = file.read(_HEAD)
-        return begin.decode("utf-8", errors="replace").lstrip().split("\n", 1)[0]
+        encoding = "utf-16" if begin[:2] in UTF_16 else "utf-8"
+        return begin.decode(encoding, errors="replace").lstrip().split("\n", 1)[0]
     except InputError:
         raise
     except UNREADABLE:
@@ -96,6 +105,11 @@ def _kind(path: Path) -> bytes:
     return next((magic for magic in (_GZIP, _ZSTD) if begin.startswith(magic)), b"")
 
 
+def _is_utf_16(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) in UTF_16
+
+
 def _lines(path: Path, most: int | None = None) -> list[str]:
     return _series_of_lines(path, most).to_list()
 
@@ -107,57 +121,12 @@ def _series_of_lines(source: Path | bytes, most: int | None = None) -> pl.Series
     return read.to_series().fill_null("")
 
 
-_KEYS = ("jobid", "user", "vc", "status", "submitted_time")
-_COLUMNS = (*_KEYS, "start_time", "end_time", "duration", "gpus", "attempts")
-
-
-def read_philly_json(path: Path) -> pl.DataFrame:
-    """Read the file as a table of texts with a row for each job.
-
-    Beside what a job has itself, a row holds the start of its first attempt, the end of its last one, how long all
-    attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
-    no end was still running: it has no end and no duration.
-    """
-    jobs = _json_of(path)
-    if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-        raise InputError(path.name, "no list of jobs", "a JSON list of jobs, as cluster_job_log is")
-    try:
-        rows = [_row(job) for job in jobs]
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        allowed = "jobs with submitted_time and attempts, which have start_time, end_time and detail"
-        raise InputError(f"{path.name}: a job", repr(error), allowed) from None
-    return pl.DataFrame(rows, schema=dict.fromkeys(_COLUMNS, pl.String), orient="row")
-
-
 def _json_of(path: Path) -> Any:
     try:
         return parse_json(text_of(path))
     except UNREADABLE:
         allowed = "a whole JSON file in UTF-8, as cluster_job_log or that of sacct --json"
         raise InputError(path.name, "no JSON document", allowed) from None
-
-
-def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
-    attempts = [(_time(a.get("start_time")), _time(a.get("end_time")), a["detail"] or []) for a in job["attempts"]]
-    ran = [(start, end) for start, end, _ in attempts if start is not None and end is not None]
-    starts = [start for start, _, _ in attempts if start is not None]
-    began = [end for start, end, _ in attempts if start is not None or end is not None]
-    ended = bool(ran) and began[-1] is not None
-    gpus = max((sum(len(machine["gpus"]) for machine in detail) for *_, detail in attempts), default=0)
-    told = (*(job.get(key) for key in _KEYS[:-1]), job["submitted_time"])
-    values = (
-        *told,
-        min(starts) if starts else None,
-        max(end for _, end in ran) if ended else None,
-        sum((end - start).total_seconds() for start, end in ran) if ended else None,
-        gpus,
-        len(attempts),
-    )
-    return tuple(None if value is None else str(value) for value in values)
-
-
-def _time(value: object) -> datetime | None:
-    return None if value in (None, "", "None") else datetime.fromisoformat(str(value))
 
 
 _PAI_COLUMNS = (
@@ -201,10 +170,13 @@ def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) 
     cells = first.rstrip("\r\n").split(",")
     if name in {None, "pai"} and len(cells) == len(_PAI_COLUMNS) and cells[3] in _PAI_STATES:
         return Layout(PAI, header=_PAI_COLUMNS, encoding=encoding)
+    separator = next((sign for sign in _SEPARATORS if sign in first), ",")
     piped = "|" in first and "," not in first.split("|", 1)[0]
-    if name == "sacct" or (name is None and "JobID" in (first if piped else first.split())):
-        return Layout(SACCT, "|" if piped else ",", encoding=encoding)
-    layout = Layout(GENERIC, next((sign for sign in _SEPARATORS if sign in first), ","), encoding=encoding)
+    names = {each.strip(' "') for each in first.split(separator)}
+    by_slurm = "JobID" in (first if piped else first.split()) or ("JobID" in names and names & OF_SLURM)
+    if name == "sacct" or (name is None and by_slurm):
+        return Layout(SACCT, "|" if piped else separator, encoding=encoding)
+    layout = Layout(GENERIC, separator, encoding=encoding)
     found = preset_of_columns(_read_text(Path(path), layout, rows=0)[0].columns) if name is None else table_preset(name)
     return replace(layout, preset=found)
 
@@ -215,18 +187,20 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
     Lines that are no rows, since they have too few or too many cells, are left out and counted if `skips`; else the
     first one is an error.
     """
-    path, odd = Path(path), OddLines()
+    path, odd, bad = Path(path), OddLines(), 0
     if layout.preset is JOURNAL:
         table = SeenCluster.of(path).table()
     elif layout.preset is PHILLY_JSON:
-        table = read_philly_json(path)
+        table, bad = jobs_of_philly(path.name, _json_of(path), skips=skips)
     elif layout.json:
-        table = jobs_of_json(path.name, _json_of(path))
+        table, bad = jobs_of_json(path.name, _json_of(path), skips=skips)
     else:
         table, odd = _read_text(path, layout)
     if odd and not skips:
         allowed = "as many cells as in the first line; --skip-invalid (trace.skip_invalid) leaves such rows out"
         raise InputError(f"{path.name} line {odd[0][0]}", f"{odd[0][1]} cells", allowed)
+    if layout.separator == ";":  # of those who write a comma before decimals
+        table = table.with_columns(pl.all().str.replace(r"^(-?\d+),(\d+)$", "$1.$2"))
     rows = table.with_row_index(ROW, offset=1).filter(~pl.all_horizontal(pl.col(table.columns).is_null()))
     made = {SACCT.format: jobs_of_sacct, POLLUX.format: with_pollux, SLURMDBD.format: with_slurmdbd}
     rows = made.get(layout.preset.format, pl.DataFrame.clone)(rows)
@@ -236,7 +210,7 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
             "no rows",
             "at least one job" if layout.preset is JOURNAL else "at least one row below the header",
         )
-    return rows, Counter({"has another number of cells": len(odd)} if odd else {})
+    return rows, +Counter({"has another number of cells": len(odd), "is no job of this form": bad})
 
 
 def _read_text(path: Path, layout: Layout, rows: int | None = None) -> tuple[pl.DataFrame, OddLines]:
@@ -250,9 +224,10 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> tuple[pl.
     try:
         check_lines(path)
         source: Path | bytes = path
-        if layout.encoding != UTF_8:
+        wide = layout.encoding == UTF_8 and _is_utf_16(path)
+        if wide or layout.encoding != UTF_8:
             text = text_of(path)
-            source = (text if isinstance(text, str) else text.decode(layout.encoding)).encode()
+            source = (text if isinstance(text, str) else text.decode("utf-16" if wide else layout.encoding)).encode()
         if layout.preset in (SWF, GAVEL):
             read = read_swf if layout.preset is SWF else read_gavel
             return read(_series_of_lines(source).to_list())

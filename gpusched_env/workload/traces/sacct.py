@@ -8,10 +8,15 @@ from numpy.typing import NDArray
 
 from gpusched_env.workload.traces.columns import missing
 
+OF_SLURM = {"Elapsed", "ElapsedRaw", "AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "ReqGres", "AllocGres"}
+"""Columns by which a table with JobID is known as one of `sacct`, whatever stands between its cells."""
+_OTHERS = r"(^|,)(gres/|shard|mps)"
 _STEP = r"\."
 _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 _FACTORS = (86400.0, 3600.0, 60.0, 1.0)
 _OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
+SLICES = 7
+_SLICE = r"(?:^|[^0-9a-z])(\d)g\.\d+gb"
 _NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
 _TYPE_OF_TRES = pl.element().str.extract(r"^gres/gpu:([^=]+)=[1-9]", 1)
 _TYPE_OF_GRES = pl.element().str.strip_chars().str.extract(r"^(?:gres[:/])?gpu:(\d*[^\d:(][^:(]*)", 1)
@@ -27,8 +32,10 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
             GPUs stand in `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`, the first that says something of a job. A
             column that is missing is not added: `gpus`, and `gpu_type` where no job names a type.
 
+    A slice of MIG counts as that many sevenths of a GPU (`a100_3g.20gb`), more than one GPU as whole ones.
+
     Returns:
-        The table; a job without an end has no `elapsed_s`.
+        The table; a job without an end has no `elapsed_s`; one that cannot be read stands there as it is.
     """
     if (identity := _identity(table)) is not None:
         table = table.filter(~pl.col(identity).str.contains(_STEP).fill_null(value=False))
@@ -37,17 +44,20 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
         if "End" in table.columns:
             ended = ~missing(table["End"].str.strip_chars())
             elapsed = pl.select(pl.when(ended).then(elapsed)).to_series()
-        added.append(elapsed.cast(pl.String).alias("elapsed_s"))
+        added.append(elapsed.alias("elapsed_s"))
     tres = [table[name] for name in _TRES if name in table.columns]
     gres = [table[name] for name in _GRES if name in table.columns]
     if tres or gres:
-        gpus = pl.coalesce([*map(_of_tres, tres), *map(_of_gres, gres), pl.lit(0)])
-        added.append(pl.select(gpus).to_series().cast(pl.String).alias("gpus"))
+        gpus = pl.select(pl.coalesce([*map(_of_tres, tres), *map(_of_gres, gres), pl.lit(0)])).to_series()
         named = [text.str.split(",").list.eval(_TYPE_OF_TRES) for text in tres]
         named += [text.str.split(",").list.eval(_TYPE_OF_GRES) for text in gres]
         names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in named]
         found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series()
         added += [] if found.is_null().all() else [found.alias("gpu_type")]
+        parts = found.str.extract(_SLICE, 1).cast(pl.Float64) * gpus / SLICES
+        whole = pl.when(parts > 1.0).then(parts.ceil()).otherwise(parts.round(9))
+        shown = pl.coalesce(pl.select(whole).to_series().cast(pl.String), gpus.cast(pl.String))
+        added.append(pl.select(shown).to_series().alias("gpus"))
     return table.with_columns(added)
 
 
@@ -64,21 +74,34 @@ def earlier_attempts(table: pl.DataFrame) -> NDArray[np.bool_]:
     return earlier
 
 
+def asked_for_others(table: pl.DataFrame) -> NDArray[np.bool_]:
+    """Return which jobs asked for generic resources and no GPU among them, such as shares of GPUs, shape (rows,)."""
+    texts = [pl.col(name).fill_null("") for name in (*_TRES, *_GRES) if name in table.columns]
+    if not texts:
+        return np.zeros(len(table), dtype=np.bool_)
+    text = table.select(pl.concat_str(texts, separator=",")).to_series()
+    others: NDArray[np.bool_] = (text.str.contains(_OTHERS) & ~text.str.contains(r"(^|[,/:])gpu")).to_numpy()
+    return others
+
+
 def _identity(table: pl.DataFrame) -> str | None:
     return next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
 
 
 def _elapsed(table: pl.DataFrame) -> pl.Series | None:
-    if "ElapsedRaw" in table.columns:
-        return table["ElapsedRaw"].str.strip_chars().cast(pl.Float64, strict=False)
-    if "Elapsed" not in table.columns:
+    """Return what jobs ran [s] as texts; a cell that cannot be read stays as it is."""
+    name = next((name for name in ("ElapsedRaw", "Elapsed") if name in table.columns), None)
+    if name is None:
         return None
-    text = table["Elapsed"].str.strip_chars()
-    parts = [text.str.extract(_ELAPSED, i + 1).cast(pl.Float64, strict=False) for i in range(4)]
-    total = parts[3] * 0.0
-    for part, factor in zip(parts, _FACTORS, strict=True):
-        total = total + part.fill_null(0.0) * factor
-    return pl.select(pl.when(parts[3].is_not_null()).then(total)).to_series()
+    text = table[name].str.strip_chars()
+    seconds = text.cast(pl.Float64, strict=False)
+    if name == "Elapsed":
+        parts = [text.str.extract(_ELAPSED, i + 1).cast(pl.Float64, strict=False) for i in range(4)]
+        total = parts[3] * 0.0
+        for part, factor in zip(parts, _FACTORS, strict=True):
+            total = total + part.fill_null(0.0) * factor
+        seconds = pl.select(pl.when(parts[3].is_not_null()).then(total)).to_series()
+    return pl.select(pl.coalesce(seconds.cast(pl.String), text)).to_series()
 
 
 def _of_tres(text: pl.Series) -> pl.Series:

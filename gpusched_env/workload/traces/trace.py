@@ -20,7 +20,7 @@ from gpusched_env.workload.traces.columns import (
 )
 from gpusched_env.workload.traces.presets import DLRM, GENERIC, SACCT, SWF, Preset, check_format
 from gpusched_env.workload.traces.rows import layout_of, read_rows
-from gpusched_env.workload.traces.sacct import earlier_attempts
+from gpusched_env.workload.traces.sacct import asked_for_others, earlier_attempts
 
 _ARRAYS = ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s", "start_s")
 _TEXTS = ("application", "tenant", "user", "gpu_type")
@@ -200,6 +200,9 @@ def read_trace(
         never = fields.missing("duration_s")
         if fields.has("start_s"):
             never |= fields.missing("start_s")
+        if preset is SACCT:
+            others = without & asked_for_others(table)
+            fields.leave_out(others & ~never, "asked for shares of GPUs or other resources, which are not read")
         fields.leave_out(without & ~never, "asked for no GPU")
         fields.leave_out(never, "never ran, or had not ended")
         fields.leave_out(fields.zero("duration_s"), "ran for 0 s")

@@ -134,7 +134,9 @@ def _files(taken: Snapshot) -> dict[str, str]:
     from gpusched_operations.html_report import report_html  # noqa: PLC0415
 
     origin = provenance(manager=taken.cluster.manager, read_s=taken.cluster.read_s)
-    texts = {"request.json": json.dumps(taken.request.fields, indent=1, ensure_ascii=False) + "\n"}
+    texts = {}
+    if taken.request.fields["cluster"]["nodes"]:
+        texts["request.json"] = json.dumps(taken.request.fields, indent=1, ensure_ascii=False) + "\n"
     if taken.instance is not None:
         texts["instance.json"] = instance_json(taken.instance)
     try:

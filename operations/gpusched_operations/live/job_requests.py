@@ -43,6 +43,12 @@ class UsableNodes:
     def sizes(self, gpu_type: str) -> dict[int, int]:
         return {gpus: count for (name, gpus), count in self._nodes_of_size.items() if name == gpu_type}
 
+    def beyond(self, partitions: str) -> frozenset[str]:
+        """Return the types of which a node is in none of a job's partitions, names with commas between; empty: any."""
+        own = set(partitions.split(",")) if partitions else set()
+        others = (name for name, node in self.nodes.items() if own and node.partitions and not own & {*node.partitions})
+        return frozenset(self.types[name] for name in others)
+
     def could_hold(self, configuration: Configuration) -> bool:
         sizes, gpus = self.sizes(configuration.gpu_type), configuration.gpus_per_node
         if configuration.nodes == 1:
@@ -158,6 +164,11 @@ def _seconds(
     offered = [configuration_of(name) for name in what.configurations]
     if held is not None:
         offered = [*offered, held] if what.resizes else [held]
+    beyond = usable.beyond(job.partition)
+    if offered and all(each.gpu_type in beyond and each != held for each in offered):
+        allowed = f"types of which all nodes are in its partition or queue; --partition {job.partition} takes no others"
+        raise InputError(f"GPUs of job {job.id}", ", ".join(what.configurations), allowed)
+    offered = [each for each in offered if each.gpu_type not in beyond or each == held]
     seconds = {each.name: rules.seconds(what.application, each) for each in offered if usable.could_hold(each)}
     seconds = {name: value for name, value in seconds.items() if math.isfinite(value)}
     if not seconds or (held is not None and held.name not in seconds):

@@ -218,7 +218,12 @@ class _Describing:
         made = [Configuration(v, gpus, nodes) for v in types for nodes, gpus in self._sizes()]
         able = [each for each in made if math.isfinite(rules.seconds(application, each))]
         if not able:
-            shown = ", ".join(each.name for each in made) or f"{self.said['types'] or job.gpu_type}"
+            shown = (
+                ", ".join(each.name for each in made)
+                or ", ".join(self.said["types"] or ())
+                or job.gpu_type
+                or "any type"
+            )
             raise InputError(f"GPUs of job {job.id}", shown, f"some that are there and {application} has times for")
         return able
 

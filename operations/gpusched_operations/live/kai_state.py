@@ -11,7 +11,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.kubernetes_gpus import OVER, AskedByPods, live_nodes
+from gpusched_operations.live.kubernetes_gpus import OVER, AskedByPods
+from gpusched_operations.live.kubernetes_nodes import live_nodes
 from gpusched_operations.live.kubernetes_objects import (
     Object,
     as_written,
@@ -22,6 +23,7 @@ from gpusched_operations.live.kubernetes_objects import (
     unix_time,
     unpacked,
 )
+from gpusched_operations.live.kubernetes_places import placed, specs_with_gpus
 from gpusched_operations.live.kubernetes_state import (
     CANNOT_BE_READ,
     UNREADABLE,
@@ -48,7 +50,7 @@ def kai_cluster(data: bytes, read_s: float) -> LiveCluster:
     if not raw:
         raise InputError("--kai", "...", "a snapshot with rawObjects, as the plugin of KAI-Scheduler writes it")
     queues = [str(at(each, "metadata", "name")) for each in objects_at(raw, "queues")]
-    nodes = live_nodes(objects_at(raw, "nodes"), lambda _: queues, objects_at(raw, "resourceSlices"))
+    nodes: Nodes = live_nodes(objects_at(raw, "nodes"), lambda _: queues, objects_at(raw, "resourceSlices"))
     bound = {
         f"{at(each, 'metadata', 'namespace') or 'default'}/{at(each, 'spec', 'podName')}": at(
             each, "spec", "selectedNode"
@@ -63,7 +65,10 @@ def kai_cluster(data: bytes, read_s: float) -> LiveCluster:
             groups.setdefault(f"{at(pod, 'metadata', 'namespace') or 'default'}/{name}", []).append(pod)
         else:
             alone.append(pod)
-    jobs = [_pod_group(each, groups.pop(full_name(each), []), bound, nodes) for each in objects_at(raw, "podGroups")]
+    listed = objects_at(raw, "podGroups")
+    specs = {full_name(each): specs_with_gpus(groups.get(full_name(each), [])) for each in listed}
+    jobs = [_pod_group(each, groups.pop(full_name(each), []), bound, nodes) for each in listed]
+    nodes, jobs = placed(objects_at(raw, "nodes"), nodes, jobs, specs)
     alone += [pod for pods in groups.values() for pod in pods]
     jobs += pods_alone(alone, nodes, "no pod group stands for it", bound)
     return cluster_of_pods("kai", read_s, nodes, objects_at(raw, "pods"), bound, jobs)
@@ -93,7 +98,11 @@ def _pod_group(thing: Object, pods: list[Object], bound: Mapping[str, Any], node
         can_requeue=at(thing, "spec", "preemptibility") != "non-preemptible",
         **held,
     )
-    waits_for = quota_named("; ".join(f"{each.get('reason') or ''}: {each.get('message') or ''}" for each in reasons))
+    gates = {str(each.get("name")) for pod in pods for each in objects_at(pod, "spec", "schedulingGates")}
+    waits_for = f"scheduling gates: {', '.join(sorted(gates))}" if gates and phase == "pending" else ""
+    waits_for = waits_for or quota_named(
+        "; ".join(f"{each.get('reason') or ''}: {each.get('message') or ''}" for each in reasons)
+    )
     try:
         return replace(_asking_pods(base, thing, pods, placed=placed), waits_for=waits_for or quota_named(base.reason))
     except UNREADABLE as error:

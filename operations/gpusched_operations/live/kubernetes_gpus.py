@@ -1,26 +1,27 @@
-"""What pods of Kubernetes ask for and hold, and what nodes have: GPUs, parts of them, and other accelerators."""
+"""What pods of Kubernetes ask for and hold: GPUs, parts of them, and other accelerators."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
 from gpusched_operations.live.kubernetes_objects import (
     Object,
-    at,
     full_name,
-    holds_true,
     mapping_at,
     objects_at,
     quantity,
 )
 from gpusched_operations.live.state import LiveNode
-from gpusched_operations.service.gpu_names import is_part_of_gpu, sevenths
+from gpusched_operations.service.gpu_names import is_part_of_gpu
 
-TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "amd.com/gpu.product-name", "accelerator")
+TYPE_LABELS = (
+    *("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "amd.com/gpu.product-name", "accelerator"),
+    *("gpu.nvidia.com/model", "karpenter.k8s.aws/instance-gpu-name", "k8s.amazonaws.com/accelerator"),
+)
 """Labels of nodes that tell the type of their GPUs, and node selectors that ask for one."""
 
 NO_TYPE = "gpu"
@@ -195,87 +196,3 @@ def is_reservation(pod: Object) -> bool:
     """Return whether a pod only reserves a GPU for the pods that share it."""
     annotations = mapping_at(pod, "metadata", "annotations")
     return bool(groups_of(pod)) and not any(annotations.get(name) for name in FRACTIONS)
-
-
-class _Devices(NamedTuple):
-    """What a node has: whole GPUs, parts, what a GPU that a pod asks for is there, and why no job may start there."""
-
-    gpus: int
-    parts: tuple[tuple[str, int], ...] = ()
-    kind: str = "whole"
-    why: str = ""
-
-
-def live_nodes(
-    objects: Iterable[Object], partitions: Callable[[Mapping[str, Any]], Iterable[str]], slices: Iterable[Object] = ()
-) -> dict[str, tuple[LiveNode, str]]:
-    """Return the nodes by name, each with what a GPU that a pod asks for is there: `whole`, a `share` or a `slice`.
-
-    Args:
-        partitions: Gives the queues of a node by its labels.
-        slices: The ResourceSlices, by which nodes offer GPUs to resource claims.
-    """
-    claimed, found = _claimed(slices), {}
-    for node in objects:
-        labels, name = mapping_at(node, "metadata", "labels"), str(at(node, "metadata", "name"))
-        room = mapping_at(node, "status", "allocatable") or mapping_at(node, "status", "capacity")
-        ready = not objects_at(node, "status", "conditions") or holds_true(node, "Ready")
-        closed = bool(at(node, "spec", "unschedulable"))
-        types = claimed.get(name, Counter())
-        try:
-            has = _devices(labels, room, sum(types.values()))
-        except InputError as error:
-            has = _Devices(0, why=str(error))
-        gpu_type = gpu_type_of(labels) or next(iter(types), NO_TYPE)
-        state = ("Ready" if ready else "NotReady") + (", SchedulingDisabled" if closed else "")
-        found[name] = (
-            LiveNode(
-                name=name,
-                gpu_type=re.sub("-SHARED$", "", gpu_type),
-                gpus=has.gpus,
-                available=ready and not closed and not has.why,
-                state=state + (f" ({has.why})" if has.why else ""),
-                partitions=tuple(partitions(labels)),
-                parts=has.parts,
-            ),
-            has.kind,
-        )
-    return found
-
-
-def _claimed(slices: Iterable[Object]) -> dict[str, Counter[str]]:
-    """Return the types of the GPUs of each node that are offered to resource claims."""
-    found: dict[str, dict[str, str]] = {}
-    for each in slices:
-        for device in objects_at(each, "spec", "devices") if "gpu" in str(at(each, "spec", "driver")) else ():
-            has = mapping_at(device, "attributes") or mapping_at(device, "basic", "attributes")
-            if at(has, "type", "string") in (None, "gpu"):
-                own = found.setdefault(str(at(each, "spec", "nodeName")), {})
-                own[str(device.get("name"))] = str(at(has, "productName", "string") or NO_TYPE)
-    return {node: Counter(devices.values()) for node, devices in found.items()}
-
-
-def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -> _Devices:
-    """Return what a node has; labels tell how many GPUs it has where each is offered several times."""
-    offered = {name: quantity(name, value) for name, value in room.items() if is_accelerator(name)}
-    there = sum(offered.pop(name, 0) for name in WHOLE_GPUS)
-    shares = offered.pop(SHARED, 0)
-    others = tuple(sorted((name, many) for name, many in offered.items() if many))
-    count, product = _label(labels, "nvidia.com/gpu.count"), str(labels.get(TYPE_LABELS[0], ""))
-    replicas = _label(labels, "nvidia.com/gpu.replicas") or 1
-    if not there and not shares:
-        why = f"its GPUs are asked for by {CLAIMS}" if claimed else "it offers none of its GPUs"
-        gpus = claimed or (0 if others else count or 0)
-        return _Devices(gpus, others, "whole", why if gpus else "")
-    if sevenths(product) or labels.get("nvidia.com/vgpu.present") in ("true", True):
-        return _Devices(0, (*others, (product or "vGPU", there)), "slice")
-    shared = shares or replicas > 1 or product.endswith("-SHARED") or (count is not None and there > count)
-    if not shared and labels.get("nvidia.com/gpu.sharing-strategy") in (None, "none", ""):
-        return _Devices(there, others)
-    gpus = count if count is not None else (there + shares) // replicas if replicas > 1 else 0
-    why = "" if gpus else "its GPUs are shared, and no label tells how many they are"
-    return _Devices(gpus, (*others, (f"shares of {gpus or 'unknown'} GPUs", there + shares)), "share", why)
-
-
-def _label(labels: Mapping[str, Any], name: str) -> int | None:
-    return quantity(name, labels[name]) if name in labels else None

@@ -4,14 +4,31 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeAlias
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.kubernetes_gpus import CLAIMS, NOT_READ, OVER, HeldByPods, is_reservation, pod_gpus
-from gpusched_operations.live.kubernetes_objects import ANNOTATION, Object, at, full_name, mapping_at
+from gpusched_operations.live.kubernetes_gpus import (
+    CLAIMS,
+    NOT_READ,
+    OVER,
+    HeldByPods,
+    PodGpus,
+    gpus_of_pod,
+    is_reservation,
+    pod_gpus,
+)
+from gpusched_operations.live.kubernetes_objects import (
+    ANNOTATION,
+    Object,
+    at,
+    full_name,
+    mapping_at,
+    objects_at,
+    unix_time,
+)
 from gpusched_operations.live.occupancy import HOLDING, occupancy
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode
 
@@ -22,6 +39,10 @@ _QUOTA = re.compile(
     r"quota|cohort|borrow|overlimit|over its limit|maximum capacity|inadmissible|inactive", re.IGNORECASE
 )
 """What the reasons of Kueue and KAI-Scheduler name where a job waits for a quota, which is not modelled."""
+_NO_FLAVOUR = re.compile(
+    r"untolerated|affinity|does(n't| not) exist|not found|unavailable in|validation", re.IGNORECASE
+)
+"""What they name where no GPU would do: a queue, a flavour or its nodes."""
 
 
 def cluster_of_pods(
@@ -87,11 +108,13 @@ def comment_of(thing: Object) -> str:
 
 
 def in_words(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else f"fields that Kubernetes does not write: {error!r}"
+    return str(error) if isinstance(error, InputError) else f"fields that Kubernetes does not write: {error}"
 
 
 def quota_named(reason: str) -> str:
-    return f"a quota, and quotas are not modelled: {reason}" if _QUOTA.search(reason) else ""
+    if _QUOTA.search(reason):
+        return f"a quota, and quotas are not modelled: {reason}"
+    return reason if _NO_FLAVOUR.search(reason) else ""
 
 
 def pods_alone(pods: Iterable[Object], nodes: Nodes, why: str, bound: Mapping[str, Any] | None = None) -> list[LiveJob]:
@@ -109,8 +132,48 @@ def pods_alone(pods: Iterable[Object], nodes: Nodes, why: str, bound: Mapping[st
         except InputError as error:
             asks, unfit, gpus = CANNOT_BE_READ, str(error), 0
         name = str(at(pod, "metadata", "name"))
+        times: dict[str, Any] = {}
+        with suppress(InputError):
+            submit_s = unix_time(at(pod, "metadata", "creationTimestamp")) or 0.0
+            times = {"submit_s": submit_s, "start_s": unix_time(at(pod, "status", "startTime")) if node else None}
         made = LiveJob(full_name(pod), name, phase="running" if node else "pending", unfit=unfit, asks=asks, gpus=gpus)
-        made = replace(made, **fields_of(held_by_pods([pod], bound or {}, nodes)))
+        made = replace(made, **times, **fields_of(held_by_pods([pod], bound or {}, nodes)))
         if made.wants_gpus:
             found.append(made)
     return found
+
+
+def suspended(objects: Iterable[Object], known: Container[str], why: str) -> list[LiveJob]:
+    """Return suspended jobs of any kind that ask for GPUs as jobs that no policy is told: they have no pods.
+
+    Args:
+        known: Full names of those that are told in another way.
+    """
+    found = []
+    for each in objects:
+        spec = mapping_at(each, "spec")
+        is_suspended = True in (spec.get("suspend"), at(spec, "runPolicy", "suspend"))
+        if not is_suspended or full_name(each) in known or objects_at(each, "metadata", "ownerReferences"):
+            continue
+        for pod in _pod_specs(spec):
+            try:
+                asked, unfit = gpus_of_pod(pod, {}), why
+            except InputError as error:
+                asked, unfit = PodGpus(asks=CANNOT_BE_READ), str(error)
+            if asked.many or asked.asks:
+                name = str(at(each, "metadata", "name"))
+                found.append(LiveJob(full_name(each), name, gpus=asked.many, asks=asked.asks, unfit=unfit))
+                break
+    return found
+
+
+def _pod_specs(value: Any) -> Iterator[Mapping[str, Any]]:
+    """Return the specifications of pods at any depth of an object."""
+    if isinstance(value, Mapping):
+        if "containers" in value:
+            yield value
+        for each in value.values():
+            yield from _pod_specs(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _pod_specs(each)

@@ -17,8 +17,8 @@ from gpusched_operations.live.kubernetes_gpus import (
     PodGpus,
     gpu_type_of,
     gpus_of_pod,
-    live_nodes,
 )
+from gpusched_operations.live.kubernetes_nodes import live_nodes
 from gpusched_operations.live.kubernetes_objects import (
     Object,
     as_written,
@@ -31,6 +31,7 @@ from gpusched_operations.live.kubernetes_objects import (
     unix_time,
     whole,
 )
+from gpusched_operations.live.kubernetes_places import placed, specs_with_gpus
 from gpusched_operations.live.kubernetes_state import (
     CANNOT_BE_READ,
     UNREADABLE,
@@ -42,9 +43,10 @@ from gpusched_operations.live.kubernetes_state import (
     in_words,
     pods_alone,
     quota_named,
+    suspended,
 )
 from gpusched_operations.live.occupancy import HOLDING
-from gpusched_operations.live.state import LiveCluster, LiveJob, Outcome, Phase
+from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode, Outcome, Phase
 from gpusched_operations.service.gpu_names import is_part_of_gpu
 
 WORKLOAD = "kueue.x-k8s.io/workload"
@@ -71,24 +73,43 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
     kinds: dict[str, list[Object]] = {}
     for each in objects:
         kinds.setdefault(str(each.get("kind")), []).append(each)
-    if not kinds.get("Workload"):
-        raise InputError("--kueue", sorted(kinds), "objects of kind Workload among them, with those of kind Node")
+    if not kinds.keys() & {"Workload", "ClusterQueue", "Pod"}:
+        raise InputError(
+            "--kueue", ", ".join(sorted(kinds)), "objects of kind Workload among them, with those of kind Node"
+        )
     queues = _Queues.of(kinds)
-    nodes = live_nodes(kinds.get("Node", []), queues.of_labels, kinds.get("ResourceSlice", []))
-    pods = kinds.get("Pod", [])
+    nodes: Nodes = live_nodes(kinds.get("Node", []), queues.of_labels, kinds.get("ResourceSlice", []))
+    if any(queues.flavours.values()):
+        nodes = {name: each if each[0].partitions else (_in_no_queue(each[0]), each[1]) for name, each in nodes.items()}
+    pods, workloads = kinds.get("Pod", []), kinds.get("Workload", [])
     told: set[str] = set()
-    jobs = [_workload(each, queues, pods, nodes, told) for each in kinds["Workload"]]
+    jobs = [_workload(each, queues, pods, nodes, told) for each in workloads]
+    specs = {
+        job.id: specs_with_gpus(
+            (mapping_at(each, "template") for each in objects_at(thing, "spec", "podSets")),
+            queues.tolerations(job.partition),
+        )
+        for thing, job in zip(workloads, jobs, strict=True)
+    }
+    nodes, jobs = placed(kinds.get("Node", []), nodes, jobs, specs)
     others = (pod for pod in pods if full_name(pod) not in told)
     jobs += pods_alone(others, nodes, "no workload of Kueue stands for it")
+    owners = {f"{job.account}/{job.name}" for job in jobs}
+    jobs += suspended(objects, owners, "is suspended, and no workload of Kueue stands for it")
     return cluster_of_pods("kueue", read_s, nodes, pods, {}, jobs)
+
+
+def _in_no_queue(node: LiveNode) -> LiveNode:
+    return replace(node, available=False, state=f"{node.state} (no ClusterQueue has it)")
 
 
 @dataclass(frozen=True)
 class _Queues:
-    """Cluster queues of Kueue: of each its flavours with GPUs, and the labels of their nodes."""
+    """Cluster queues of Kueue: of each its flavours with GPUs, the labels of their nodes, and what they add to pods."""
 
     flavours: dict[str, list[str]] = field(default_factory=dict)
     labels: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    adds: dict[str, list[Object]] = field(default_factory=dict)
     local: dict[str, str] = field(default_factory=dict)
     stopped: set[str] = field(default_factory=set)
 
@@ -97,6 +118,7 @@ class _Queues:
         made = cls()
         for each in kinds.get("ResourceFlavor", []):
             made.labels[str(at(each, "metadata", "name"))] = mapping_at(each, "spec", "nodeLabels")
+            made.adds[str(at(each, "metadata", "name"))] = objects_at(each, "spec", "tolerations")
         for each in kinds.get("LocalQueue", []):
             made.local[full_name(each)] = str(at(each, "spec", "clusterQueue"))
             made.stopped.update([full_name(each)] if at(each, "spec", "stopPolicy") in STOPPED else [])
@@ -117,6 +139,10 @@ class _Queues:
 
     def _fits(self, flavour: str, labels: Mapping[str, Any]) -> bool:
         return all(str(labels.get(key)) == str(value) for key, value in self.labels.get(flavour, {}).items())
+
+    def tolerations(self, queue: str) -> list[Object]:
+        """Return the tolerations that the flavours of a cluster queue add to pods."""
+        return [each for name in self.flavours.get(queue, []) for each in self.adds.get(name, [])]
 
     def types(self, queue: str) -> str | None:
         """Return the GPU types of a cluster queue's flavours; None: one of them has any."""
@@ -170,13 +196,16 @@ def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPod
     limit_s, own = spec.get("maximumExecutionTimeSeconds"), fields_of(held)
     lost = runs and asked.gpus and not own["holds"] and not own["parts"]
     why = "Kueue admitted it, and neither pods nor a topology tell its nodes" if lost else ""
+    elsewhere = str(at(thing, "status", "clusterName") or "") if lost else ""
+    if elsewhere:
+        why = f"runs in the cluster {elsewhere}"
     return replace(
         base,
         script=asked.image,
         submit_s=unix_time(at(thing, "metadata", "creationTimestamp")) or 0.0,
         start_s=unix_time(condition(thing, "Admitted").get("lastTransitionTime")) if base.phase == "running" else None,
         time_limit_s=None if limit_s is None else float(limit_s),
-        gpus=sum(many for _, many in own["holds"]) or asked.gpus,
+        gpus=sum(many for _, many in own["holds"]) or (0 if elsewhere else asked.gpus),
         gpu_type=asked.gpu_type or gpu_types,
         restarts=whole("requeueState.count", at(thing, "status", "requeueState", "count")),
         nodes=len(own["holds"]) or max(1, asked.pods),
@@ -216,7 +245,9 @@ def _waits_for(thing: Object, stopped: Iterable[str]) -> str:
         return (
             f"admission checks: {', '.join(str(each.get('name')) for each in checks if each.get('state') != 'Ready')}"
         )
-    waits = condition(thing, "QuotaReserved")
+    put_back, waits = condition(thing, "Requeued"), condition(thing, "QuotaReserved")
+    if put_back.get("status") in ("False", False):
+        return f"its return to the queue: {put_back.get('reason') or ''} {put_back.get('message') or ''}".strip()
     return quota_named(f"{waits.get('reason') or ''}: {waits.get('message') or ''}".strip(": "))
 
 

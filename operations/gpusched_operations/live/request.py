@@ -20,6 +20,8 @@ from gpusched_operations.service.cluster import configuration_of
 from gpusched_operations.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
 ALL_HELD = "none: jobs that the policy is not told hold all GPUs"
+NO_GPU = "no GPU is left on which a job may start, so that all jobs wait"
+"""Why no policy is asked."""
 UNSEEN = "jobs that cannot be seen"
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -53,6 +55,7 @@ def request_of(
     partition: str | None = None,
     only_opted_in: bool = False,
     preemptive: bool = True,
+    with_nodes: bool = True,
 ) -> LiveRequest:
     """Make the request that asks a policy what to do now.
 
@@ -65,10 +68,11 @@ def request_of(
         partition: The only partition whose nodes and jobs the policy is told; None: all.
         only_opted_in: Whether jobs that did not opt in are fixed.
         preemptive: Whether the policy may stop jobs that run.
+        with_nodes: Whether it is an error that no node is left; else such a request has none, and no policy can decide.
 
     Raises:
         InputError: No node is left (`cluster.nodes`; its value is `ALL_HELD` if jobs that are not told hold all GPUs),
-            or the clock of the rules begins after the present.
+            the partition has no node with GPUs, or the clock of the rules begins after the present.
     """
     rules = rules.on(cluster)
     if rules.clock.model_s(cluster.read_s) < 0.0:
@@ -92,7 +96,13 @@ def request_of(
             told[job.id] = found
         else:
             left_out[job.id] = found
-    return _assembled(cluster, rules, (policy, memory), usable, nodes_left_out, told, left_out)
+    made = _assembled(cluster, rules, (policy, memory), usable, nodes_left_out, told, left_out)
+    there = any(node.gpus and partition in (None, *node.partitions) for node in cluster.nodes)
+    if not made.fields["cluster"]["nodes"] and (with_nodes or not there):
+        whys = "; ".join(f"{name}: {why}" for name, why in nodes_left_out.items())
+        shown = ALL_HELD if usable.nodes else f"none{f' ({whys})' if whys else ''}"
+        raise InputError("cluster.nodes", shown, "at least one node with GPUs on which jobs may start")
+    return made
 
 
 def _assembled(
@@ -112,10 +122,6 @@ def _assembled(
     nodes = [
         {"name": name, "gpu_type": usable.types[name], "gpus": given[name]} for name in usable.nodes if given[name] > 0
     ]
-    if not nodes:
-        whys = "; ".join(f"{name}: {why}" for name, why in nodes_left_out.items())
-        shown = ALL_HELD if usable.nodes else f"none{f' ({whys})' if whys else ''}"
-        raise InputError("cluster.nodes", shown, "at least one node with GPUs on which jobs may start")
     for name in usable.nodes.keys() - {node["name"] for node in nodes}:
         unseen = f"; {UNSEEN} hold {held[name].unseen}" if held[name].unseen else ""
         what = "CPUs" if held[name].stranded else "GPUs"

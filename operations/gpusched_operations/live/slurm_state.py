@@ -85,6 +85,7 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
                 unknown |= dict.fromkeys(_may_hold(job, record, known, nodes), f"job {job.id}: {why}")
         asked = SubmittedRequest.of(record)
         own = [replace(job, unfit=why or _unfit(known, job, partitions(job.partition)), request=asked) for job in own]
+        own = [replace(job, waits_for=_not_yet(job, read_s)) for job in own]
         unknown |= {name: f"job {job.id} has it alone" for job in own for name in _alone_on(known, job, nodes)}
         Array.add(arrays, known, own)
         jobs += own
@@ -198,6 +199,15 @@ def _phase(states: list[str]) -> tuple[Phase, Outcome]:
     if ended is None:
         raise InputError("job_state", states, f"a state of Slurm, such as {', '.join(sorted(_RUNNING | _PENDING))}")
     return "ended", ended
+
+
+def _not_yet(job: LiveJob, read_s: float) -> str:
+    """Return what a job waits for besides GPUs, also where its reason does not name that yet."""
+    if job.waits_for or job.held or job.phase != "pending":
+        return job.waits_for
+    if job.request.priority == 0.0:
+        return "a priority above 0"
+    return "BeginTime" if job.request.eligible_s > read_s and not job.restarts else ""
 
 
 def _limited(job: LiveJob, most: int) -> LiveJob:

@@ -114,13 +114,13 @@ def gres_of(text: str) -> list[GresGpus]:
         InputError: A number cannot be read.
     """
     found = []
-    for part in split_outside(text, "(", ")"):
+    for part in split_outside(text.replace("(null)", ""), "(", ")"):
         whole, _, marks = part.partition("(")
         name, equals, value = re.sub(r"^gres[:/]", "", whole).partition("=")
         kind, *words = re.split(r"[:/]", name)
         if kind not in KINDS:
             continue
-        words = [word for word in words if word != "no_consume"]
+        words = [word for word in words if word not in ("", "no_consume")]
         if not equals:
             value = words.pop() if words and _NUMBER.fullmatch(words[-1]) else "1"
         if not _NUMBER.fullmatch(value) or len(words) > 1 or not all(map(_TYPE.fullmatch, words)):
@@ -153,7 +153,7 @@ def number_of(value: Any, field: str) -> float | None:
     """
     if isinstance(value, dict):
         value = value.get("number") if value.get("set", True) and not value.get("infinite", False) else None
-    if value is None or value in ("", "UNLIMITED", "INFINITE"):
+    if value is None or value in ("", "UNLIMITED", "INFINITE", "NOT_SET", "Partition_Limit"):
         return None
     if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
         raise InputError(field, value, "a number")

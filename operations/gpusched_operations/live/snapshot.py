@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_operations.live.job_rules import JobRequest, JobRules
-from gpusched_operations.live.request import ALL_HELD, LiveRequest, request_of
+from gpusched_operations.live.request import NO_GPU, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.decision import Decider, OpenRequest, PolicyCatalogue
 from gpusched_operations.service.forecasting import Forecaster, ForecastRequest
@@ -116,7 +116,7 @@ def take_snapshot(
         samples: Rollouts of each policy's forecast; 0: no forecast.
 
     Raises:
-        InputError: No node is left, or there is no such policy.
+        InputError: There is no node with GPUs, or no such policy.
     """
     made: dict[bool, LiveRequest | None] = {}
     asked: list[LiveRequest | None] = []
@@ -128,10 +128,10 @@ def take_snapshot(
     request = next((each for each in asked if each is not None), None)
     opener = decider
     if request is None:
-        request = request_of(cluster, rules, USUAL, partition=partition, preemptive=False)
+        request = request_of(cluster, rules, USUAL, partition=partition, preemptive=False, with_nodes=False)
         opener = Decider(PolicyCatalogue.of(USUAL), decider.key, decider.limits)
     answers = [
-        PolicyAnswer(name, None, FULL) if each is None else _asked(decider, each, samples)
+        PolicyAnswer(name, None, FULL if request.jobs else NO_GPU) if each is None else _asked(decider, each, samples)
         for name, each in zip(policies, asked, strict=True)
     ]
     as_it_is = PolicyAnswer(AS_IT_IS, _kept(opener, request.fields), request=request)
@@ -144,7 +144,7 @@ def _request(
     try:
         return request_of(cluster, rules, policy, partition=partition, preemptive=preemptive)
     except InputError as error:
-        if error.value != ALL_HELD:
+        if error.field != "cluster.nodes":
             raise
     return None
 

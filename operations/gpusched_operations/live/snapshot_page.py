@@ -12,6 +12,7 @@ from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 from gpusched_operations.html_report import ReportData
 from gpusched_operations.live.asking import deferrals
 from gpusched_operations.live.occupancy import occupancy
+from gpusched_operations.live.request import NO_GPU
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
 from gpusched_operations.live.state import Clock, LiveJob, LiveNode, parts_text
 from gpusched_operations.service.gpu_names import SLICES, sevenths
@@ -143,9 +144,11 @@ def _long(seconds: float) -> str:
     return duration_text(max(0.0, seconds)).replace(" ", FIXED_SPACE)
 
 
-def now_text(job: LiveJob, now_s: float) -> str:
+def now_text(job: LiveJob, now_s: float, why: str = "") -> str:
+    """Return what a job does, with the reason of one that waits unless `why` names it."""
     if job.phase == "pending":
-        return f"waits {_long(now_s - job.submit_s)}" + (f", {job.reason}" if job.reason else "")
+        waits = f"waits {_long(now_s - job.submit_s)}" if job.submit_s > 0.0 else "waits"
+        return waits + (f", {job.reason}" if job.reason and job.reason not in why else "")
     since = "" if job.start_s is None else f", {_long(now_s - job.start_s)}"
     return (", ".join(f"{gpus} on {node}" for node, gpus in job.holds) or "runs") + since
 
@@ -194,7 +197,7 @@ def left_out_table(snapshot: Snapshot) -> Table:
         Column("job", "job", lambda each: each.job.id),
         Column("name", "name", lambda each: each.job.name),
         Column("user", "user", lambda each: each.job.user),
-        Column("now", "now", lambda each: now_text(each.job, snapshot.cluster.read_s)),
+        Column("now", "now", lambda each: now_text(each.job, snapshot.cluster.read_s, each.why)),
         Column("why", "why", lambda each: each.why),
     )
     return Table.of("Jobs that policies are not told", columns, rows)
@@ -268,9 +271,11 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
     held, unseen = sum(each.held for each in uses), sum(each.unseen for each in uses)
     running, waiting = (sum(job.phase == phase for job in jobs) for phase in ("running", "pending"))
     gpus, told = sum(node.gpus for node in nodes), len(snapshot.jobs())
-    others = f", {unseen} of them by jobs that cannot be seen, the others" if unseen else ""
-    there = f"{held} of {gpus} GPUs on {len(nodes)} nodes are held{others} by {running} running jobs"
-    there += f", and {waiting} jobs wait."
+    by_jobs = f" by {running} running jobs"
+    if unseen:
+        others = f", the others{by_jobs}" if held > unseen else f"; {running} jobs are seen to run"
+        by_jobs = f", {unseen} of them by jobs that cannot be seen{others}"
+    there = f"{held} of {gpus} GPUs on {len(nodes)} nodes are held{by_jobs}, and {waiting} jobs wait."
     said = [f"{there} Policies are told {told} of these jobs."]
     said += _of_parts(snapshot.cluster.nodes)
     fewer = [each for each in snapshot.answers[1:] if each.told < told]
@@ -280,8 +285,8 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
     for each in snapshot.answers[1:]:
         counts = Counter(job["action"] for job in ([] if each.answer is None else each.answer["jobs"]))
         done = ", ".join(text.format(counts[action]) for action, text in ACTIONS.items() if counts[action])
-        if done or each.error == FULL:
-            said.append(f"{each.policy} would {done}." if done else f"{each.policy}: {FULL}.")
+        if done or each.error in (FULL, NO_GPU):
+            said.append(f"{each.policy} would {done}." if done else f"{each.policy}: {each.error}.")
     return tuple(said)
 
 

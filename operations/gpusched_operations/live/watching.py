@@ -16,7 +16,7 @@ from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import ROUND, Journal
 from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.progress import JobProgress
-from gpusched_operations.live.request import UNSEEN, LiveRequest, request_of
+from gpusched_operations.live.request import ALL_HELD, NO_GPU, UNSEEN, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.cluster import configuration_of
 
@@ -93,7 +93,9 @@ class ClusterWatch:
             spent_s = self.ticks() - begin
         except (RunError, InputError) as error:
             self.journal.append(ROUND, read=cluster.read_s)
-            return f"{now}  {self._failed('decide-failed', error)}"
+            failed = self._failed("decide-failed", error)
+            none = isinstance(error, InputError) and error.value == ALL_HELD
+            return f"{now}  {f'{self._head(cluster)}{NO_GPU}' if none else failed}"
         would = actions_of(answer)
         new = {} if would == self._would and not said else {"would": would}
         self._would = would
@@ -158,16 +160,18 @@ class ClusterWatch:
                 self.journal.append("progress", id=name, epochs=each.epochs, at_s=each.at_s)
         self._reported = reported
 
-    def _line(self, cluster: LiveCluster, request: LiveRequest, would: list[dict[str, Any]]) -> str:
+    def _head(self, cluster: LiveCluster) -> str:
         nodes = {n.name: n.gpus for n in cluster.nodes if self.partition is None or self.partition in n.partitions}
         own = [job for job in cluster.jobs if self.partition in (None, job.partition)]
         uses = [each for name, each in occupancy(cluster).items() if name in nodes]
         held, unseen = sum(each.held for each in uses), sum(each.unseen for each in uses)
         phases = Counter(job.phase for job in own)
         head = f"{phases['running'] + phases['ending']} run on {held} of {sum(nodes.values())} GPUs, "
-        head += f"{phases['pending']} wait; " + (f"{UNSEEN} hold {unseen}; " if unseen else "")
+        return f"{head}{phases['pending']} wait; " + (f"{UNSEEN} hold {unseen}; " if unseen else "")
+
+    def _line(self, cluster: LiveCluster, request: LiveRequest, would: list[dict[str, Any]]) -> str:
         out = f"; {len(request.left_out)} left out" if request.left_out else ""
-        return f"{head}{self.policy} {said_of(would)}{out}"
+        return f"{self._head(cluster)}{self.policy} {said_of(would)}{out}"
 
 
 def actions_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -266,6 +266,30 @@ def test_what_nodes_have_by_what_they_offer_and_their_labels(
     assert node.available == ("mps" not in labels.values() and (bool(parts) or "cpu" not in has))
 
 
+GKE = "cloud.google.com/gke-"
+
+
+@pytest.mark.parametrize(
+    ("resource", "many", "labels", "gpus", "parts"),
+    [
+        (GPU, 56, {f"{GKE}accelerator": "nvidia-tesla-a100", f"{GKE}gpu-partition-size": "1g.5gb"}, 0, "1g.5gb"),
+        (GPU, 16, {f"{GKE}accelerator": "nvidia-l4", f"{GKE}max-shared-clients-per-gpu": "8"}, 2, "shares of 2 GPUs"),
+        (GPU, 8, {"karpenter.k8s.aws/instance-gpu-name": "a100", "karpenter.k8s.aws/instance-gpu-count": "8"}, 8, ""),
+        (GPU, 32, {"karpenter.k8s.aws/instance-gpu-count": "8"}, 8, "shares of 8 GPUs"),
+        ("amd.com/gpu", 64, {"amd.com/gpu.compute-memory-partition": "cpx_nps4"}, 0, "cpx_nps4"),
+        ("amd.com/gpu", 8, {"amd.com/gpu.compute-memory-partition": "spx_nps1"}, 8, ""),
+    ],
+)
+def test_what_providers_of_clouds_tell_of_divided_gpus(
+    resource: str, many: int, labels: dict[str, str], gpus: int, parts: str
+) -> None:
+    """None of these labels is of NVIDIA's operator."""
+    node = a_node("n1", {resource: many})
+    node["metadata"]["labels"] = labels
+    found = kueue_cluster([node, a_node("n2", {GPU: "1"}), a_workload("w", {GPU: 1})], AT).nodes[0]
+    assert (found.gpus, [name for name, _ in found.parts]) == (gpus, [parts] if parts else [])
+
+
 def test_shares_by_time_slicing_are_not_placed_as_gpus() -> None:
     """Of its twelve replicas one is held: no job gets the one GPU for itself."""
     slow = a_node("n1", {GPU: "12"}, count=1, replicas=12)
@@ -349,6 +373,12 @@ def test_pods_hold_what_they_ask_for_once_whoever_made_them() -> None:
             "checks: p",
         ),
         ({"message": "topology default allows to fit only 3 out of 4 pods"}, ""),
+        ({"message": "couldn't assign flavors to pod set main: untolerated taint {a b} in flavor any"}, "untolerated"),
+        ({"message": "LocalQueue q doesn't exist"}, "doesn't exist"),
+        (
+            {"conditions": [{"type": "Requeued", "status": "False", "reason": "BackoffLimit", "message": "later"}]},
+            "its return to the queue: BackoffLimit later",
+        ),
     ],
 )
 def test_a_workload_that_waits_for_more_than_gpus_does_not_start(changes: dict[str, Any], said: str) -> None:
@@ -380,6 +410,115 @@ def test_pods_that_share_a_gpu_hold_one_and_so_does_the_pod_that_reserves_it() -
     assert set(left_out) == {f"lab/part{n}" for n in range(4)}
     raw["pods"] = [reservation, pods[-1]]
     assert held(kai_cluster(json.dumps({"rawObjects": raw}).encode(), AT)) == {"n1": (1, 1)}
+
+
+TAINT = {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
+TOLERATES = {"tolerations": [{"key": "dedicated", "operator": "Equal", "value": "vision"}]}
+
+
+def on_zone_b(operator: str, *values: str) -> dict[str, Any]:
+    term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": list(values)}]}
+    return {
+        "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}}
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ({}, "does not tolerate the taint dedicated=vision:NoSchedule of nodes, as node n2"),
+        (TOLERATES, ""),
+        ({"tolerations": [{"operator": "Exists"}]}, ""),
+        ({"tolerations": [{"key": "dedicated", "value": "vision", "effect": "NoExecute"}]}, "tolerate the taint"),
+        (TOLERATES | {"nodeSelector": {"zone": "b"}}, "asks for nodes with zone=b, which is not on all nodes"),
+        (TOLERATES | {"nodeSelector": {"disk": "ssd"}}, ""),
+        (TOLERATES | on_zone_b("In", "b", "c"), "asks for nodes by zone (node affinity)"),
+        (TOLERATES | on_zone_b("NotIn", "c"), ""),
+        (TOLERATES | on_zone_b("Exists"), ""),
+        (TOLERATES | on_zone_b("DoesNotExist"), "node affinity"),
+        (TOLERATES | on_zone_b("Like", "b"), "node affinity"),
+    ],
+)
+def test_no_job_starts_on_a_node_that_its_pods_may_not_be_on(spec: dict[str, Any], said: str) -> None:
+    """Two jobs tolerate the taint of a node, so that it is in use; a policy knows types of GPUs, and no nodes."""
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8})]
+    nodes[1]["spec"] = {"taints": [TAINT, {"key": GPU, "effect": "NoSchedule"}]}
+    for node, zone in zip(nodes, "ab", strict=True):
+        node["metadata"]["labels"] |= {"zone": zone, "disk": "ssd"}
+    others = [a_workload(name, {GPU: 1}, spec=TOLERATES) for name in ("a", "b")]
+    told, left_out = accepted(kueue_cluster([*nodes, *others, a_workload("w", {GPU: 1}, spec=spec)], AT))
+    assert ("lab/w" in told) == (not said)
+    assert said in left_out.get("lab/w", "")
+
+
+def test_a_job_gets_the_types_of_gpus_of_whose_nodes_it_may_be_on_all() -> None:
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8}, product="NVIDIA-H100-80GB-HBM3")]
+    nodes[1]["metadata"]["labels"]["zone"] = "b"
+    found = kueue_cluster([*nodes, a_workload("w", {GPU: 1}, spec={"nodeSelector": {"zone": "b"}})], AT)
+    assert found.jobs[0].gpu_type == "NVIDIA-H100-80GB-HBM3"
+
+
+def test_a_node_with_a_taint_that_hardly_a_job_tolerates_is_left_out() -> None:
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8})]
+    nodes[1]["spec"] = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}
+    made = request_of(kueue_cluster([*nodes, a_workload("w", {GPU: 1})], AT), JobRules(), "edf")
+    assert list(made.jobs) == ["lab/w"]
+    assert "taint node.kubernetes.io/unreachable:NoExecute" in made.nodes_left_out["n2"]
+    flavour = {"kind": "ResourceFlavor", "metadata": {"name": "any"}, "spec": {"tolerations": [{"operator": "Exists"}]}}
+    queue = {"kind": "ClusterQueue", "metadata": {"name": "q"}}
+    queue |= {"spec": {"resourceGroups": [{"coveredResources": [GPU], "flavors": [{"name": "any"}]}]}}
+    added = kueue_cluster([*nodes, flavour, queue, a_workload("w", {GPU: 1})], AT)
+    assert request_of(added, JobRules(), "edf").nodes_left_out == {}
+    flavour["spec"] = {"nodeLabels": {"pool": "x"}}
+    nodes[0]["metadata"]["labels"]["pool"] = "x"
+    made = request_of(kueue_cluster([*nodes, flavour, queue, a_workload("w", {GPU: 1})], AT), JobRules(), "edf")
+    assert "no ClusterQueue has it" in made.nodes_left_out["n2"]
+
+
+def test_a_suspended_job_without_a_workload_is_in_the_list_once() -> None:
+    def job(name: str, kind: str, spec: dict[str, Any]) -> dict[str, Any]:
+        return {"kind": kind, "metadata": {"name": name, "namespace": "lab"}, "spec": spec}
+
+    template = {"template": {"spec": {"containers": [{"resources": {"limits": {GPU: "2"}}}]}}}
+    owned = a_workload("job-known-1", {GPU: 2})
+    owned["metadata"]["ownerReferences"] = [{"name": "known"}]
+    objects = [
+        a_node("n1", {GPU: 8}),
+        owned,
+        job("known", "Job", {"suspend": True, **template}),
+        job("plain", "Job", {"suspend": True, **template}),
+        job("mpi", "MPIJob", {"runPolicy": {"suspend": True}, "mpiReplicaSpecs": {"Worker": template}}),
+        job("runs", "Job", template),
+        job("cpu", "Job", {"suspend": True, "template": {"spec": {"containers": [{}]}}}),
+    ]
+    told, left_out = accepted(kueue_cluster(objects, AT))
+    assert told == {"lab/job-known-1": "start"}
+    assert set(left_out) == {"lab/plain", "lab/mpi"}
+    assert "is suspended, and no workload" in left_out["lab/plain"]
+
+
+def test_a_workload_that_runs_in_another_cluster_holds_nothing_here() -> None:
+    away = a_workload("away", {GPU: 4}, admission={"clusterQueue": "q"}, clusterName="worker1")
+    found = kueue_cluster([a_node("n1", {GPU: 8}), away, a_workload("w", {GPU: 8})], AT)
+    told, left_out = accepted(found)
+    assert (held(found), told) == ({"n1": (0, 0)}, {"lab/w": "start"})
+    assert left_out["lab/away"] == "runs in the cluster worker1"
+
+
+def test_a_plugin_that_shares_gpus_names_them_in_an_annotation() -> None:
+    node = a_node("n1", {GPU: "20"})
+    text = "GPU-1a-b,10,40960,100,NVIDIA-A100,0,true:GPU-2c-d,10,40960,100,NVIDIA-A100,0,true:"
+    node["metadata"]["annotations"] = {"hami.io/node-nvidia-register": text}
+    found = kueue_cluster([node, a_workload("w", {GPU: 1}), a_pod("p", {GPU: 1}, "n1")], AT)
+    assert (found.nodes[0].gpus, held(found)) == (2, {"n1": (1, 0)})
+
+
+def test_pods_without_a_workload_have_the_times_of_the_pods() -> None:
+    alone = a_pod("p", {GPU: 1}, "n1")
+    alone["metadata"]["creationTimestamp"] = "2026-11-26T08:00:00Z"
+    alone["status"]["startTime"] = "2026-11-26T08:30:00Z"
+    job = kueue_cluster([a_node("n1", {GPU: 8}), alone], AT).jobs[0]
+    assert (job.submit_s, job.start_s) == (HALF_PAST_EIGHT - 1800.0, HALF_PAST_EIGHT)
 
 
 @given(

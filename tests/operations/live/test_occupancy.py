@@ -210,6 +210,21 @@ def test_every_reason_of_slurm_is_in_its_class_and_one_that_is_not_known_waits()
     assert [found.left_out[numbers[reason]] for reason in held] == [f"held: {reason}" for reason in held]
 
 
+@pytest.mark.parametrize(
+    ("fields", "why"),
+    [
+        ({"eligible_time": AT + 60.0}, "BeginTime"),
+        ({"eligible_time": AT - 60.0}, ""),
+        ({"eligible_time": AT + 60.0, "restart_cnt": 1}, ""),  # Slurm lets a job that was put back wait two minutes
+        ({"priority": {"set": True, "infinite": False, "number": 0}}, "a priority above 0"),
+        ({"priority": 12}, ""),
+    ],
+)
+def test_a_job_that_may_not_start_yet_does_not_whatever_its_reason(fields: dict[str, Any], why: str) -> None:
+    found = cluster(node("a1", "gpu:a100:8"), job(1, "gres/gpu:1", state_reason="None", **fields))
+    assert asked(found).left_out == ({"1": f"waits for something else: {why}"} if why else {})
+
+
 def test_a_reason_counts_by_its_name_and_not_by_its_description() -> None:
     why = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority partitions"
     fits = cluster(node("a1", "gpu:a100:8"), job(1, "gres/gpu:1", state_description=why))

@@ -185,6 +185,18 @@ def test_jobs_that_wait_are_told_unless_gpus_alone_do_not_start_them(fields: dic
     assert ("7" in made.jobs) != ("7" in made.left_out)
 
 
+@pytest.mark.parametrize(
+    ("partition", "why"),
+    [("gpu", "--partition gpu"), ("long", ""), ("gpu,long", ""), ("", ""), ("old", "--partition old")],
+)
+def test_no_job_starts_on_a_node_of_another_partition(partition: str, why: str) -> None:
+    """The second node is in one partition alone; a policy knows types of GPUs, and no partitions."""
+    nodes = (replace(NODES[0], partitions=("gpu", "long")), replace(NODES[1], partitions=("long",)))
+    made = request(replace(WAITS, partition=partition), nodes=nodes)
+    assert ("7" in made.jobs) == (not why)
+    assert why in made.left_out.get("7", "")
+
+
 def test_a_job_that_may_not_be_resized_keeps_its_number_of_gpus() -> None:
     comment = "gpusched checkpoint=yes gpus=1,2,4"
     free, kept = (request(replace(RUNS, comment=f"{comment} resize={word}")) for word in ("yes", "no"))

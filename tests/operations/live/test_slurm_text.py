@@ -68,6 +68,8 @@ def test_tasks_with_steps_and_cut_sets() -> None:
         ("cpu=4,gres/gpu=2", (GresGpus(None, 2),)),
         ("gres:shard:3,craynetwork:1", ()),
         ("gpu:2K", (GresGpus(None, 2048),)),
+        ("gpu:(null):0(IDX:N/A)", (GresGpus(None, 0),)),
+        ("gpu:(null):2(IDX:0-1)", (GresGpus(None, 2, (0, 1)),)),
     ],
 )
 def test_gpus(text: str, gpus: tuple[GresGpus, ...]) -> None:
@@ -79,6 +81,7 @@ def test_gpus(text: str, gpus: tuple[GresGpus, ...]) -> None:
     [
         (4, 4.0),
         (None, None),
+        ("NOT_SET", None),
         ({"set": True, "infinite": False, "number": 4}, 4.0),
         ({"set": False, "infinite": False, "number": 0}, None),
         ({"set": False, "infinite": True, "number": 0}, None),

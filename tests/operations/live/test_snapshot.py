@@ -16,7 +16,14 @@ from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import simulate
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.snapshot import given_done, take_snapshot
-from gpusched_operations.live.snapshot_page import defaults_table, jobs_table, left_out_table, policies_table, sentences
+from gpusched_operations.live.snapshot_page import (
+    defaults_table,
+    jobs_table,
+    left_out_table,
+    nodes_left_out_table,
+    policies_table,
+    sentences,
+)
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 
@@ -145,6 +152,40 @@ def test_a_policy_that_stops_jobs_may_find_no_gpus() -> None:
     assert taken.request.fields["policy"] == "edf"
     assert taken.answers[0].answer is not None
     assert json.loads(DECIDER(json.dumps(taken.request.fields).encode()))["waiting"] == 1
+
+
+@pytest.mark.parametrize(
+    ("node", "said", "why"),
+    [
+        (
+            LiveNode("v1", "v100", 4, allocated=4),
+            "4 of 4 GPUs on 1 nodes are held, 4 of them by jobs that cannot be seen; 0 jobs are seen to run",
+            "jobs that the policy is not told hold all of its GPUs; jobs that cannot be seen hold 4",
+        ),
+        (LiveNode("v1", "v100", 4, available=False, state="DOWN*"), "0 of 4 GPUs", "no job may start on it: DOWN*"),
+        (LiveNode("v1", "x", 4), "0 of 4 GPUs", "no GPU type of the model is known for x"),
+    ],
+)
+def test_a_cluster_without_a_gpu_for_anybody_is_shown_with_the_reason(node: LiveNode, said: str, why: str) -> None:
+    """Nothing starts, all jobs are in the list of those that policies are not told, and no file can be asked."""
+    waits = replace(FULL.jobs[1], gpu_type=node.gpu_type)
+    taken = take_snapshot(replace(FULL, nodes=(node,), jobs=(waits,)), JobRules(), ["edf", "edf-preemptive"], DECIDER)
+    assert said in sentences(taken)[0]
+    assert "edf: no GPU is left on which a job may start, so that all jobs wait." in sentences(taken)
+    assert [row["job"] for row in left_out_table(taken).as_dicts()] == ["2"]
+    assert why in nodes_left_out_table(taken).as_dicts()[0]["why"]
+    assert (taken.instance, jobs_table(taken).rows) == (None, ())
+
+
+def test_why_a_job_waits_stands_once() -> None:
+    """A long reason would leave no room for the column of reasons."""
+    reason = "Nodes_required_for_job_are_DOWN,_DRAINED_or_reserved"
+    waits = replace(WAITS, reason=reason, waits_for=reason)
+    (row,) = left_out_table(
+        take_snapshot(replace(CLUSTER, jobs=(waits,)), JobRules.of(RULES), ["edf"], DECIDER)
+    ).as_dicts()
+    assert row["now"].replace("\N{NO-BREAK SPACE}", " ") == "waits 1 h 30 min"
+    assert row["why"] == f"waits for something else: {reason}"
 
 
 def test_policies_are_told_different_jobs() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -197,6 +198,19 @@ def test_a_policy_that_cannot_decide_is_an_event_and_the_journal_goes_on(played:
     assert "not decided: jobs[0].due_s" in played.said[3]
     assert played.events().count("decide-failed") > 40
     assert rows(played.path)["1"][1:4] == (f"{T + 5}", f"{T + 30}", f"{T + 1230}")
+
+
+def test_a_cluster_whose_gpus_others_hold_is_told_as_one(played: Played) -> None:
+    read = played.read
+
+    def full() -> LiveCluster:
+        found = read()
+        return replace(found, jobs=(), nodes=tuple(replace(node, allocated=node.gpus) for node in found.nodes))
+
+    played.read = full
+    played.go(120.0)
+    assert "jobs that cannot be seen hold" in played.said[1]
+    assert "no GPU is left on which a job may start" in played.said[1]
 
 
 def test_jobs_of_which_nobody_saw_where_they_ran_are_not_compared(tmp_path: Path) -> None:
