@@ -259,6 +259,15 @@ def test_tenants_their_cells_and_their_jobs_are_kept(tmp_path: Path) -> None:
     assert loaded.jobs == instance.jobs
 
 
+def test_a_model_of_tenants_says_something_and_a_file_that_says_nothing_of_them_has_none(tmp_path: Path) -> None:
+    with refused("tenants", []):
+        make_instance().with_mechanisms(Tenants())
+    save_instance(make_instance(), tmp_path / "i.json")
+    document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8")) | {"tenancy": "none", "tenants": []}
+    (tmp_path / "i.json").write_text(json.dumps(document), encoding="utf-8")
+    assert load_instance(tmp_path / "i.json").find("tenants") is None
+
+
 def test_racks_are_kept(tmp_path: Path) -> None:
     instance = shared_by_tenants()
     racks = tuple(n // 2 if n < 2 and instance.nodes[0] == instance.nodes[1] else n for n in range(len(instance.nodes)))

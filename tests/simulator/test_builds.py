@@ -183,6 +183,7 @@ def test_a_mixture_of_mechanisms_takes_the_build_that_has_all(monkeypatch):
     assert type(State(shared).board) is Everything
     quotas = of_random().with_mechanisms(Tenants((Tenant("a", (Cells("T0", 1, 1),)),), "quota"))
     assert type(State(quotas).board) is Everything
+    assert type(State(of_random().with_mechanisms(Tenants((Tenant("a"),)))).board) is PlainBoard
 
 
 def test_another_value_of_the_setting_is_refused(monkeypatch):
