@@ -134,8 +134,6 @@ class Conservative:
         name: Name, as tables show it.
         job_order: The order of the queue: a named order (`submission`, `due`, `weight`, `pressure`), or a function of
             the active jobs.
-        renewed: Whether every round makes all reservations again, in order, as Slurm's backfill plugin does: then a
-            job may start later than its first reservation.
 
     Raises:
         InputError: There is no such order.
@@ -143,7 +141,6 @@ class Conservative:
 
     name: str = "conservative"
     job_order: Order = "submission"
-    renewed: bool = False
     preemption: bool = False
 
     def __post_init__(self) -> None:
@@ -173,6 +170,4 @@ class Conservative:
         needs = FIRST_PART + 3 * int(np.where(view.configs[:, at.CONFIG_UNITS] > 0, gpus * nodes, nodes).max())
         if view.memory.shape[1] < needs:
             raise InputError("memory_columns", view.memory.shape[1], f"{needs} or more")
-        if self.renewed:
-            view.memory[view.waiting, CONFIG] = 0.0
         plan_conservative(view.board, sim.ask_order(view, self.job_order, waiting_only=True))
