@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.backfill.easy import covered
-from gpusched_baselines.backfill.free_gpus import asked_for, limit_s, same_s, start_within
+from gpusched_baselines.backfill.free_gpus import asked_for, limit_s, refuse_cells, same_s, start_within
 from gpusched_baselines.backfill.profile import (
     CONFIG,
     DONE,
@@ -152,8 +152,7 @@ class Conservative:
         Raises:
             InputError: It has.
         """
-        if instance.hosts:
-            raise InputError("tenancy", instance.tenancy, "none, quota or private: cells move between hosts")
+        refuse_cells(instance)
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory: ten, and three for every part of a node that a job may hold."""

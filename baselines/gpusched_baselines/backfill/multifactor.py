@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.backfill.free_gpus import asked_for
+from gpusched_baselines.backfill.free_gpus import asked_for, refuse_cells
 from gpusched_baselines.backfill.slurm import check_backfill, most_reservations, plan_slurm
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -89,6 +89,14 @@ class Multifactor:
         if not isinstance(self.favor_small, bool):
             raise InputError("favor_small", self.favor_small, "True or False")
         check_backfill(self.reservations, self.window_s, self.plugin)
+
+    def check(self, instance: Instance) -> None:
+        """Check that an instance has no cells.
+
+        Raises:
+            InputError: It has.
+        """
+        refuse_cells(instance)
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory: nine, and one for every tenant."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.backfill.easy import covered
-from gpusched_baselines.backfill.free_gpus import asked_for, free_now, limit_s
+from gpusched_baselines.backfill.free_gpus import asked_for, free_now, limit_s, refuse_cells
 from gpusched_baselines.backfill.profile import Profile, profile_of
 from gpusched_baselines.backfill.whole_nodes import (
     choose_nodes,
@@ -26,6 +26,8 @@ from gpusched_env.simulator.kernels import Board, Ints, Order, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
+    from gpusched_env.model import Instance
 
 MOST_TESTED = 500  # jobs that the plugin tests in a round (the default of bf_max_job_test)
 PRECISION_S = 30.0  # of the ends of running jobs [s]: it doubles with every test of a job
@@ -219,6 +221,14 @@ class SlurmBackfill:
     def __post_init__(self) -> None:
         sim.check_order(self.job_order)
         check_backfill(self.reservations, self.window_s, self.plugin)
+
+    def check(self, instance: Instance) -> None:
+        """Check that an instance has no cells.
+
+        Raises:
+            InputError: It has.
+        """
+        refuse_cells(instance)
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Start waiting jobs."""
