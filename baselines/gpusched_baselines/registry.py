@@ -128,7 +128,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
             "dispatching.dispatch:fifo",
-            "First submitted, first served; the cheapest configuration that meets the due date",
+            "By submission; a job that does not fit lets later ones pass; the cheapest configuration that is in time",
         ),
         "edf": ShippedPolicy(
             "dispatching.dispatch:edf",
@@ -381,7 +381,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "easy": _variant(
             "backfill.easy:Easy",
-            "First submitted, first served, with EASY backfilling by time limits: the first waiting job is not delayed",
+            "By submission, with EASY backfilling by time limits: no later job delays the first one that waits",
             on_clusters=True,
         ),
         "conservative": _variant(
@@ -389,14 +389,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Conservative backfilling by time limits: every waiting job has a reservation, and none is delayed",
             on_clusters=True,
         ),
-        "conservative-renewed": _variant(
-            "backfill.conservative:Conservative",
-            "Conservative backfilling whose reservations are made again in every round, as by Slurm's backfill plugin",
-            {"renewed": True, "name": "conservative-renewed"},
+        "slurm-backfill": _variant(
+            "backfill.slurm:SlurmBackfill",
+            "Slurm's main scheduler and backfill plugin: reservations of whole nodes, made again in every round",
         ),
         "multifactor": _variant(
             "backfill.multifactor:Multifactor",
-            "Slurm's multifactor priority, of age, size and fair share with half-life, with EASY backfilling",
+            "Slurm's multifactor priority, of age, size and fair share with half-life, with its backfilling",
             on_clusters=True,
         ),
         "hived": ShippedPolicy(

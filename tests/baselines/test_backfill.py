@@ -16,7 +16,10 @@ from gpusched_baselines.backfill.easy import Easy, first_reservation
 from gpusched_baselines.backfill.free_gpus import asked_for
 from gpusched_baselines.backfill.multifactor import USAGE, Multifactor
 from gpusched_baselines.backfill.profile import CONFIG, START_S
+from gpusched_baselines.backfill.slurm import SlurmBackfill
+from gpusched_baselines.backfill.whole_nodes import best_set
 from gpusched_env import Configuration, EpochDistribution, Instance, Job, Tenant, Tenants, simulate
+from gpusched_env.simulator.kernels import at
 from instances import CERTAIN, random_instance
 from refusals import refused
 from small_instances import kilowatt_cluster
@@ -88,7 +91,7 @@ def test_only_kept_reservations_hold_when_a_job_ends_before_its_limit():
     """At 20 s the gang could be at 40 instead of 100 s; the last job has been promised 40 s."""
     rows = [(0.0, 2, 40.0, 1.0), (0.0, 2, 100.0, 0.2), (1.0, 5, 50.0, 1.0), (2.0, 2, 60.0, 1.0)]
     assert starts(queue(rows, (5,)), Conservative()) == [0, 0, 80, 20]
-    assert starts(queue(rows, (5,)), Conservative(renewed=True)) == [0, 0, 40, 90]
+    assert starts(queue(rows, (5,)), SlurmBackfill()) == [0, 0, 40, 90]
 
 
 def test_easy_starts_the_gang_of_a_report_at_7200_seconds_where_fifo_lets_all_later_jobs_pass():
@@ -96,7 +99,7 @@ def test_easy_starts_the_gang_of_a_report_at_7200_seconds_where_fifo_lets_all_la
     hour = 3600.0
     rows = [(0.0, 4, hour - 1.0, 1.0), (0.0, 4, 2 * hour, 1.0), (60.0, 8, hour, 1.0)]
     instance = queue([*rows, *((1800.0 * n, 4, hour, 1.0) for n in range(1, 25))], (8,))
-    for policy in (Easy(), Conservative()):
+    for policy in (Easy(), Conservative(), SlurmBackfill()):
         assert starts(instance, policy)[2] == 2 * hour
     assert starts(instance, make_policy("fifo"))[2] == 50_399.0
 
@@ -109,9 +112,78 @@ def test_a_gang_of_whole_nodes_has_its_nodes_at_the_reserved_time():
 
 
 def test_an_order_that_does_not_exist_is_refused():
-    for policy in (Easy, Conservative):
+    for policy in (Easy, Conservative, SlurmBackfill):
         with refused("job_order", "size", "submission"):
             policy(job_order="size")
+
+
+def test_slurm_reserves_whole_nodes():
+    """The head needs 3 GPUs of the first node at 100 s; the fourth is free before and after."""
+    rows = [(0.0, 3, 100.0, 1.0), (0.0, 4, 600.0, 1.0), (1.0, 3, 50.0, 1.0), (2.0, 1, 300.0, 1.0)]
+    assert starts(queue(rows, (4, 4)), Easy()) == [0, 0, 100, 2]
+    assert starts(queue(rows, (4, 4)), SlurmBackfill()) == [0, 0, 100, 100]
+    rows[-1] = (2.0, 1, 97.0, 1.0)  # ends before the reservation
+    assert starts(queue(rows, (4, 4)), SlurmBackfill()) == [0, 0, 100, 2]
+
+
+def test_ends_within_a_half_minute_count_together_for_slurm():
+    """The head could start at 100 s, when 3 GPUs are free; Slurm expects it at 125, after both jobs."""
+    rows = [(0.0, 2, 100.0, 1.0), (0.0, 2, 125.0, 1.0), (1.0, 3, 50.0, 1.0), (2.0, 1, 110.0, 1.0)]
+    assert starts(queue(rows, (5,)), Easy()) == [0, 0, 100, 125]
+    assert starts(queue(rows, (5,)), SlurmBackfill()) == [0, 0, 112, 2]
+    rows[1] = (0.0, 2, 151.0, 1.0)  # more than 30 s after the half minute, 120 s, that follows the first end
+    assert starts(queue(rows, (5,)), SlurmBackfill()) == [0, 0, 100, 150]
+
+
+def test_slurm_keeps_as_many_reservations_as_it_is_set_to():
+    """Four nodes; a job on three of them at 100 s, one on all at 150, and one that may use the fourth."""
+    rows = [(0.0, 2, 100.0, 1.0), (1.0, 3, 50.0, 1.0), (2.0, 4, 10.0, 1.0), (3.0, 1, 300.0, 1.0)]
+    cluster = (1,) * 4
+    assert starts(queue(rows, cluster), SlurmBackfill()) == [0, 100, 150, 160]
+    assert starts(queue(rows, cluster), SlurmBackfill(reservations=1)) == [0, 100, 303, 3]
+    rows[-1] = (3.0, 1, 140.0, 1.0)
+    assert starts(queue(rows, cluster), SlurmBackfill()) == [0, 100, 150, 3]
+    assert starts(queue(rows, cluster), SlurmBackfill(plugin=False)) == [0, 100, 150, 160]
+
+
+def test_slurm_finds_a_reservation_behind_those_of_several_other_jobs():
+    """Jobs on two of three nodes follow each other until 1,200 s; one of all nodes comes then, and none delays it."""
+    rows = [(0.0, 8, 100.0, 1.0), (1.0, 8, 600.0, 1.0), (2.0, 8, 300.0, 1.0), (3.0, 8, 200.0, 1.0)]
+    rows += [(4.0, 12, 50.0, 1.0), (5.0, 4, 2000.0, 1.0), (6.0, 4, 1100.0, 1.0)]
+    assert starts(queue(rows, (4, 4, 4)), SlurmBackfill()) == [0, 100, 700, 1000, 1200, 1250, 6]
+
+
+def test_slurm_reserves_nothing_beyond_its_window():
+    rows = [(0.0, 2, 200.0, 1.0), (1.0, 4, 50.0, 1.0), (2.0, 2, 300.0, 1.0)]
+    assert starts(queue(rows), SlurmBackfill()) == [0, 200, 250]
+    assert starts(queue(rows), SlurmBackfill(window_s=100.0)) == [0, 302, 2]
+
+
+def test_slurm_tests_five_hundred_jobs_that_wait():
+    for ahead, starts_now in ((499, True), (500, False)):
+        rows = [(0.0, 1, 900.0, 1.0), *((1.0, 2, 900.0, 1.0),) * ahead, (1.0, 1, 10.0, 1.0)]
+        found: list[bool] = []
+
+        def look(state: State, found: list[bool] = found) -> None:
+            found.append(bool(state.view.jobs[-1, at.CONFIG] >= 0))
+            if state.view.now_s >= 1.0:
+                raise StopIteration
+
+        with pytest.raises(StopIteration):
+            simulate(queue(rows, (1, 1)), SlurmBackfill(reservations=1), on_round=look)
+        assert found[-1] == starts_now
+
+
+def test_slurm_takes_the_smallest_set_of_neighbours_that_is_enough_else_the_largest():
+    fits = np.array([True, False, True, True, True, False, True, True])
+    assert [best_set(fits, needs) for needs in (1, 2, 3, 4)] == [(0, 1), (6, 2), (2, 3), (2, 3)]
+
+
+def test_settings_of_slurm_out_of_range_are_refused():
+    for policy in (SlurmBackfill, Multifactor):
+        for field, value, allowed in (("reservations", -1, ">= 0"), ("window_s", 0.0, "> 0"), ("plugin", 1, "True")):
+            with refused(field, value, allowed):
+                policy(**{field: value})
 
 
 def _easy(now: float, running: list[int], waiting: list[int], rows: Rows, ends: list[float], gpus: int) -> list[int]:
@@ -132,8 +204,8 @@ def _easy(now: float, running: list[int], waiting: list[int], rows: Rows, ends: 
     return chosen
 
 
-def _conservative(renewed: bool = False):
-    """Return the rule with the reservations that it keeps; they move after jobs have ended, or are made again."""
+def _conservative():
+    """Return the rule with the reservations that it keeps; they move after jobs have ended."""
     reserved: dict[int, float] = {}
     held_before: set[int] = set()
 
@@ -141,8 +213,6 @@ def _conservative(renewed: bool = False):
         if sum(rows[j][1] for j in running) == gpus:
             return []
         moves = not held_before <= set(running)
-        if renewed:
-            reserved.clear()
         for j in waiting:
             if j in reserved and reserved[j] > now and not moves:
                 continue
@@ -192,7 +262,6 @@ rows_of_jobs = st.lists(
 def test_on_one_node_the_starts_are_those_of_a_plain_reference(rows):
     assert starts(queue(rows), Easy()) == reference(rows, 4, _easy)
     assert starts(queue(rows), Conservative()) == reference(rows, 4, _conservative())
-    assert starts(queue(rows), Conservative(renewed=True)) == reference(rows, 4, _conservative(renewed=True))
 
 
 class Watched:
@@ -256,6 +325,13 @@ def test_age_overtakes_size_after_the_time_that_their_weights_give():
     assert starts(queue(rows), Multifactor(age=900.0, max_age_s=100.0, favor_small=True)) == [0, 100, 110]
 
 
+def test_priorities_are_whole_numbers_and_equal_ones_are_in_the_order_of_submission():
+    """Of sizes 0.75 and 0.875 nothing is left with weight 1; with weight 1000 the larger job goes first."""
+    rows = [(0.0, 4, 100.0, 1.0), (1.0, 2, 100.0, 1.0), (1.0, 3, 100.0, 1.0)]
+    for weight, expected in ((1.0, [0, 100, 200]), (1000.0, [0, 200, 100])):
+        assert starts(queue(rows), Multifactor(age=0.0, size=weight, fair_share=0.0)) == expected
+
+
 def test_usage_is_half_after_a_half_life_and_the_fair_share_follows_it():
     """Tenant a holds 4 GPUs for 100 s: ∫ 4 · 2^(-s/50) = 4 · 50 / ln 2 · (1 - 1/4); 50 s later it is half of that."""
     rows = [(0.0, 4, 100.0, 1.0), (100.0, 2, 100.0, 1.0), (100.0, 4, 30.0, 1.0), (150.0, 1, 10.0, 1.0)]
@@ -263,7 +339,7 @@ def test_usage_is_half_after_a_half_life_and_the_fair_share_follows_it():
     used, (priority, *_) = usage_and_priorities(of_tenants(rows, [0, 1, 1, 1]), policy, 150.0)
     both = [2.0 * 50.0 / np.log(2.0) * 0.75, 2.0 * 50.0 / np.log(2.0) * 0.5]
     assert used == pytest.approx(both)
-    assert priority == pytest.approx(1000.0 * 2.0 ** (-2.0 * both[1] / sum(both)))
+    assert priority == np.floor(1000.0 * 2.0 ** (-2.0 * both[1] / sum(both)))
 
 
 def test_the_tenant_that_has_used_less_goes_first_until_usage_has_decayed():

@@ -19,6 +19,7 @@ from gpusched_env import (
     simulate,
 )
 from gpusched_env.workload import with_tenancy
+from refusals import refused
 
 CERTAIN = EpochDistribution.certain()
 V100 = GpuType("V100", 300.0, 200.0, 32.0, 8)
@@ -80,3 +81,9 @@ def test_it_runs_under_quotas_as_its_rule_does():
         shared.with_mechanisms(Tenants((Tenant("a", tuple(Cells(v.name, 1, 4) for v in shared.gpu_types)),))), "quota"
     )
     assert simulate(shared, HiveD()).total_eur == simulate(shared, make_policy("fifo")).total_eur
+
+
+@pytest.mark.parametrize("name", ["conservative", "slurm-backfill", "multifactor"])
+def test_backfilling_by_nodes_refuses_cells_which_move_between_hosts(name):
+    with refused(f"{name}: tenancy", allowed="none, quota or private"):
+        simulate(cells(job(8, 900.0), hosts=3), make_policy(name))

@@ -1,15 +1,16 @@
-"""Slurm's backfill plugin starts drawn queues as our backfilling does, and not as in another order of jobs."""
+"""Slurm starts drawn queues as our policy does, and not as in another order of jobs."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from gpusched_reproductions.conform.slurm import compare, run_queue
+from gpusched_reproductions.conform.slurm import compare
+from gpusched_reproductions.conform.slurm_runs import run_queue
 from slurm_clusters import needs_slurm
 
 pytestmark = needs_slurm
 
-CASES = ((5, "conservative-renewed"), (16, "easy"))
+CASES = ((5, "slurm-backfill"), (16, "one-reservation"))
 LOAD_S = 12.0
 """How much later a busy machine may start a job [s]; in these queues a second more or less changes no decision."""
 

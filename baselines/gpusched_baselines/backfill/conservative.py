@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.backfill.easy import covered
-from gpusched_baselines.backfill.free_gpus import asked_for, limit_s, same_s, start_within
+from gpusched_baselines.backfill.free_gpus import asked_for, limit_s, refuse_cells, same_s, start_within
 from gpusched_baselines.backfill.profile import (
     CONFIG,
     DONE,
@@ -134,8 +134,6 @@ class Conservative:
         name: Name, as tables show it.
         job_order: The order of the queue: a named order (`submission`, `due`, `weight`, `pressure`), or a function of
             the active jobs.
-        renewed: Whether every round makes all reservations again, in order, as Slurm's backfill plugin does: then a
-            job may start later than its first reservation.
 
     Raises:
         InputError: There is no such order.
@@ -143,7 +141,6 @@ class Conservative:
 
     name: str = "conservative"
     job_order: Order = "submission"
-    renewed: bool = False
     preemption: bool = False
 
     def __post_init__(self) -> None:
@@ -155,8 +152,7 @@ class Conservative:
         Raises:
             InputError: It has.
         """
-        if instance.first_machine:
-            raise InputError("tenancy", "cells", "none, quota or private: cells move between hosts")
+        refuse_cells(instance)
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory: ten, and three for every part of a node that a job may hold."""
@@ -173,6 +169,4 @@ class Conservative:
         needs = FIRST_PART + 3 * int(np.where(view.configs[:, at.CONFIG_UNITS] > 0, gpus * nodes, nodes).max())
         if view.memory.shape[1] < needs:
             raise InputError("memory_columns", view.memory.shape[1], f"{needs} or more")
-        if self.renewed:
-            view.memory[view.waiting, CONFIG] = 0.0
         plan_conservative(view.board, sim.ask_order(view, self.job_order, waiting_only=True))

@@ -26,15 +26,11 @@ if TYPE_CHECKING:
 
 
 @kernel
-def plan_easy(board: Board, order: Ints) -> int:
-    """Start the jobs of `order`, the waiting ones, (W,), by EASY.
-
-    Returns:
-        How many jobs fit now, but wait for the reservation.
-    """
+def plan_easy(board: Board, order: Ints) -> None:
+    """Start the jobs of `order`, the waiting ones, (W,), by EASY."""
     if not any_capacity(board):
-        return 0
-    asked, head, refused = asked_for(board, order), -1, 0
+        return
+    asked, head = asked_for(board, order), -1
     shadow_s, later = np.inf, np.empty((2, 0, 0), dtype=np.int64)
     for i in range(order.shape[0]):
         if not any_capacity(board):
@@ -43,9 +39,8 @@ def plan_easy(board: Board, order: Ints) -> int:
             if not start_now(board, order[i], asked[i]) and covered(board, order[i], asked[i]):
                 shadow_s, later = first_reservation(board, order[i], asked[i])
                 head = i if shadow_s < np.inf else -1
-        elif _backfill(board, order[i], asked[i], order[head], asked[head], shadow_s, later):
-            refused += 1
-    return refused
+        else:
+            _backfill(board, order[i], asked[i], order[head], asked[head], shadow_s, later)
 
 
 @kernel
@@ -93,30 +88,25 @@ def first_reservation(board: Board, job: int, asked: Ints) -> tuple[float, Ints]
 
 
 @kernel
-def _backfill(board: Board, job: int, asked: Ints, head: int, of_head: Ints, shadow_s: float, later: Ints) -> bool:
+def _backfill(board: Board, job: int, asked: Ints, head: int, of_head: Ints, shadow_s: float, later: Ints) -> None:
     """Start a job if it ends by the shadow time, or if the head of the queue has enough GPUs beside it then.
 
     What it takes of both tables of `later`, (2, N, 1 + G), is subtracted.
-
-    Returns:
-        Whether it fits now but may not start.
     """
-    refused, now = False, board.clock[at.NOW]
+    now = board.clock[at.NOW]
     for config in asked:
         if config < 0 or not sim.can_place(board, job, config):
             continue
         if now + limit_s(board, job, config) <= shadow_s + same_s(board):
             sim.place(board, job, config)
-            return False
+            return
         taken = start_within(board, job, config, common(free_now(board), later[1]), True)
         if taken.shape[0] == 0:
             taken = _start_in_its_place(board, job, config, head, of_head, later)
         if taken.shape[0] > 0:
             _subtract_all(later[0], taken)
             _subtract_all(later[1], taken)
-            return False
-        refused = True
-    return refused
+            return
 
 
 @kernel

@@ -6,13 +6,29 @@ can be shared; else G is 0. A GPU that is shared is not free. What a job takes i
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
+from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
+if TYPE_CHECKING:
+    from gpusched_env.model import Instance
+
 OVERRUN_S = 1.0  # a job that has passed its time limit is expected to end this much later [s]
+
+
+def refuse_cells(instance: Instance) -> None:
+    """Check that an instance has no cells: what is free on a node later is not known, since cells move between hosts.
+
+    Raises:
+        InputError: It has.
+    """
+    if instance.first_machine:
+        raise InputError("tenancy", "cells", "none, quota or private: cells move between hosts")
 
 
 @lean_kernel

@@ -1,4 +1,4 @@
-"""The multifactor priority of Slurm: age, size, fair share and tardiness weight; the queue of EASY in that order."""
+"""The multifactor priority of Slurm: age, size, fair share and tardiness weight; its backfilling in that order."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.backfill.easy import plan_easy
-from gpusched_baselines.backfill.free_gpus import asked_for
+from gpusched_baselines.backfill.free_gpus import asked_for, refuse_cells
+from gpusched_baselines.backfill.slurm import check_backfill, most_reservations, plan_slurm
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import checks
@@ -35,9 +35,10 @@ DAY_S = 86_400.0
 
 @dataclass(frozen=True, slots=True)
 class Multifactor:
-    """EASY backfilling by Slurm's multifactor priority (priority/multifactor, NO_FAIR_TREE); see `Easy` for the rest.
+    """Slurm's multifactor priority (priority/multifactor, NO_FAIR_TREE); see `SlurmBackfill` for the rest.
 
-    The priority of a job is the sum of weights times factors from 0 to 1; the largest goes first, equal ones by index:
+    The priority of a job is the sum of weights times factors from 0 to 1, rounded down; the largest goes first, equal
+    ones by index:
 
     - age: its wait over `max_age_s`, at most 1;
     - size: the mean of its nodes over all nodes and its GPUs over all GPUs, of what it asks for first;
@@ -57,6 +58,9 @@ class Multifactor:
         half_life_s: Half-life of usage [s], > 0; inf: none; by default 7 days (PriorityDecayHalfLife).
         favor_small: Whether the factor of the size is 1 less the mean (PriorityFavorSmall).
         period_s: Time between priorities [s], > 0 (PriorityCalcPeriod).
+        reservations: Most reservations, ≥ 0 (bf_job_part_count_reserve); None: no limit.
+        window_s: How far ahead reservations may begin [s], > 0 (bf_window).
+        plugin: Whether there is a backfill plugin.
 
     Raises:
         InputError: One of them is out of its range.
@@ -71,6 +75,9 @@ class Multifactor:
     half_life_s: float = 7 * DAY_S
     favor_small: bool = False
     period_s: float = 300.0
+    reservations: int | None = None
+    window_s: float = DAY_S
+    plugin: bool = True
     preemption: bool = False
 
     def __post_init__(self) -> None:
@@ -82,6 +89,15 @@ class Multifactor:
             raise InputError("half_life_s", self.half_life_s, "a number > 0, or inf")
         if not isinstance(self.favor_small, bool):
             raise InputError("favor_small", self.favor_small, "True or False")
+        check_backfill(self.reservations, self.window_s, self.plugin)
+
+    def check(self, instance: Instance) -> None:
+        """Check that an instance has no cells.
+
+        Raises:
+            InputError: It has.
+        """
+        refuse_cells(instance)
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory: nine, and one for every tenant."""
@@ -99,7 +115,8 @@ class Multifactor:
             raise InputError("memory_columns", columns, f"{USAGE + tenants} or more")
         self._count_usage(view)
         order = sim.ask_order(view, self._by_priority, waiting_only=True)
-        refused = plan_easy(board, order)
+        most = most_reservations(self.reservations, order)
+        refused = plan_slurm(board, order, self.plugin, most, self.window_s)
         config = board.jobs[active, at.CONFIG].astype(np.int64)
         board.memory[active, GPUS] = np.where(config >= 0, board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS, 0.0)
         board.memory[active, SEEN_S] = view.now_s
@@ -110,13 +127,14 @@ class Multifactor:
         return -self.priorities(active.view, active.index)
 
     def priorities(self, view: View, jobs: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the priorities of active jobs, (A,), (A,)."""
+        """Return the priorities of active jobs, (A,): whole numbers, (A,)."""
         rows, usage = view.jobs[jobs], view.memory[0, USAGE:]
         age = np.minimum(1.0, (view.now_s - rows[:, at.SUBMISSION]) / self.max_age_s)
         part = usage[rows[:, at.TENANT].astype(np.int64)] / max(float(usage.sum()), 1e-300)
         weight = rows[:, at.WEIGHT] / max(float(rows[:, at.WEIGHT].max(initial=0.0)), 1e-300)
         found: NDArray[np.float64] = self.age * age + self.fair_share * 2.0 ** (-part * len(usage))
-        return found + self.tardiness * weight + (self.size * self._sizes(view, jobs) if self.size > 0.0 else 0.0)
+        found = found + self.tardiness * weight + (self.size * self._sizes(view, jobs) if self.size > 0.0 else 0.0)
+        return np.floor(found)
 
     def _sizes(self, view: View, jobs: NDArray[np.int64]) -> NDArray[np.float64]:
         config = asked_for(view.board, jobs)[:, 0]

@@ -25,7 +25,7 @@ class Profile(NamedTuple):
 
     Attributes:
         begin_s: When each begins [s], rising, the first one now, (K,).
-        row: Its place in `free`, (K,).
+        row: Its place in `free`, (K,): after those in use, places that are not.
         free: Tables of free GPUs, (K, N, 1 + G).
         size: (1,).
     """
@@ -70,10 +70,11 @@ def interval_from(board: Board, profile: Profile, time: float) -> int:
         k -= 1
     if begin_s[k] >= time - same_s(board):
         return k
+    new = row[size]
     for i in range(size, k + 1, -1):
         begin_s[i], row[i] = begin_s[i - 1], row[i - 1]
-    begin_s[k + 1], row[k + 1] = time, size
-    profile.free[size] = profile.free[row[k]]
+    begin_s[k + 1], row[k + 1] = time, new
+    profile.free[new] = profile.free[row[k]]
     profile.size[0] += 1
     return k + 1
 

@@ -97,7 +97,7 @@ def dispatch(board: Board, order: Ints, left: Floats) -> None:
 
 
 def fifo() -> DispatchPolicy:
-    """Make FIFO: first submitted, first served."""
+    """Make FIFO: jobs by submission; one that does not fit lets later ones pass."""
     return DispatchPolicy("fifo", "submission")
 
 

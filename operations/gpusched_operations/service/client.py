@@ -59,7 +59,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         applications[name or "none"] = {"seconds_per_epoch": _times(least)} if len(least) else {}
     saved = own_fields(instance).get("saved_kw", ())
     for name, row in zip(jobs.applications, saved, strict=False):
-        applications[name or "none"]["saved_kw"] = row
+        applications[name or "none"]["saved_kw"] = list(row)
     return {
         "cluster": {
             "gpu_types": [_gpu_type(v) for v in instance.gpu_types],

@@ -32,8 +32,8 @@ def conform_command(
     **gaia**: GAIA's trace on hourly CO2 of two grids with what its program answers, sums and every start, as in
     ../shared/data/gaia_reference. The signal of figures 8 and 10 (AU-SA) is not shipped.
 
-    **slurm**: 20 drawn queues, each with three settings of Slurm's backfill plugin: starts on a test cluster of real
-    daemons beside ours. FILES are tables of runs; what is not in them runs first (15 minutes; after a stop the same
+    **slurm**: 40 drawn queues, each with three settings of Slurm's backfill plugin: starts on a test cluster of real
+    daemons beside ours. FILES are tables of runs; what is not in them runs first (half an hour; after a stop the same
     command continues). Without Slurm it compares what docs/results/slurm/starts.csv has.
 
     **drive**: 5 drawn queues on such a cluster, driven as **gpusched slurm drive** does with EDF, beside jobs of others

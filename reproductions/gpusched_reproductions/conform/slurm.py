@@ -1,93 +1,57 @@
-"""Slurm's own starts beside those of our backfilling: drawn queues that run on a test cluster of real daemons.
+"""Slurm's own starts beside those of our policies, on drawn queues that ran on real daemons (`slurm_runs`).
 
-Files: a table of runs that have ended, made here: a queue that is not in it runs first. Each queue runs under each of
-`RULES`. Ours schedules the same jobs with the submission times and lengths that Slurm recorded. They agree if Slurm
-starts each job within `CYCLE_S` after the event at which ours does, a submission or an end, and in the same order.
+Files: a table of runs that have ended: a queue that is not in it runs first. Each queue runs under each of `RULES`.
+Ours schedules the same jobs with the submission times and lengths of Slurm's log, and looks when Slurm looked: at every
+start of Slurm, and `INTERVAL_S` after an event that none follows within `CYCLE_S`. They agree if each job starts
+within `CYCLE_S` of Slurm's start, and in the same order.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import itertools
-import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import astuple, dataclass, fields
-from datetime import datetime
-from pathlib import Path
-from tempfile import TemporaryDirectory
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.backfill.conservative import Conservative
-from gpusched_baselines.backfill.easy import Easy
 from gpusched_baselines.backfill.multifactor import Multifactor
+from gpusched_baselines.backfill.slurm import SlurmBackfill
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.errors import InputError, RunError
 from gpusched_env.files import write_atomically
-from gpusched_operations.live.emulated import EmulatedCluster
-from gpusched_operations.live.emulated_files import CPUS_PER_GPU, FAST
+from gpusched_env.simulator.policy import memory_columns
 from gpusched_reproductions.conform.answer import Answer
+from gpusched_reproductions.conform.slurm_runs import CLUSTERS, QUEUES, read_runs, run_all, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_env.simulator import Policy
+    from gpusched_env.simulator.kernels import View
+    from gpusched_reproductions.conform.slurm_runs import SlurmJob
 
 CYCLE_S = 3.0
-"""Longest time from an event to a start [s]: both schedulers of Slurm look every second, and it records seconds."""
+"""Longest time from an event to Slurm's next decision [s]: both of its schedulers look every second or two."""
 
-QUEUES, JOBS = 20, 12
-AT_ONCE = 12
-"""Clusters that run side by side."""
+INTERVAL_S = 1.0
+"""Time between two looks of the test cluster's backfill plugin [s] (bf_interval)."""
 
-WITHIN_S = 1_800.0
-"""Longest time of a queue [s]."""
-
-CLUSTERS = ((6, 1), (2, 4))
-"""Nodes and GPUs per node: of queues with an even number, and with an odd one."""
-
-SIZES = ((1, 2, 3, 4, 6), (1, 2, 3, 4, 8))
-"""GPUs that a job may ask for, of the same queues."""
-
-_BACKFILL = f"SchedulerParameters={FAST},bf_resolution=1"
-_ONE_RESERVATION = f"{_BACKFILL},bf_job_part_count_reserve=1"
-_BY_SIZE = ("PriorityType=priority/multifactor", "PriorityWeightJobSize=1000", "PriorityCalcPeriod=1")
-RULES: dict[str, tuple[Policy, tuple[str, ...]]] = {
-    "easy": (Easy(), (_ONE_RESERVATION, "PriorityType=priority/basic")),
-    "conservative-renewed": (Conservative(renewed=True), (_BACKFILL, "PriorityType=priority/basic")),
-    "multifactor": (Multifactor(age=0.0, fair_share=0.0), (_ONE_RESERVATION, *_BY_SIZE)),
+RULES: dict[str, Policy] = {
+    "slurm-backfill": SlurmBackfill(),
+    "one-reservation": SlurmBackfill(reservations=1),
+    "multifactor": Multifactor(age=0.0, fair_share=0.0),
 }
-"""Our policy, and Slurm's settings for the same rule. A fair share needs its accounting database."""
+"""Our policies for Slurm's settings of the same names. A fair share needs its accounting database."""
 
+SAME_S = 5e-4
+"""Slurm's log has milliseconds [s]."""
 
-@dataclass(frozen=True, slots=True)
-class SlurmJob:
-    """A job of a queue that ran on Slurm: a row of the table.
-
-    Attributes:
-        queue: Number of the queue, ≥ 0.
-        rule: One of `RULES`.
-        gpus: GPUs that it asked for; more than a node has: whole nodes.
-        limit_s: Its time limit [s].
-        submission_s: When it was submitted, after the first one of the queue [s].
-        start_s: When it started [s].
-        end_s: When it ended [s].
-    """
-
-    queue: int
-    rule: str
-    gpus: int
-    limit_s: int
-    submission_s: int
-    start_s: int
-    end_s: int
-
-
-COLUMNS = tuple(field.name for field in fields(SlurmJob))
+COMPLETING_S = 0.001
+"""Least time from the end of a job until Slurm can use its node: a message of the node has to come [s]."""
 
 
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
@@ -97,25 +61,29 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
         for case, jobs in runs.items():
             yield compare(case, jobs)
         missing = [case for case in itertools.product(range(QUEUES), RULES) if case not in runs]
-        for case, jobs in _run_all(missing):
+        for case, jobs in run_all(missing):
             runs[case] = jobs
-            write_atomically(path, _table(job for each in sorted(runs) for job in runs[each]))
+            write_atomically(path, table_of(job for each in sorted(runs) for job in runs[each]))
             yield compare(case, jobs)
 
 
-def compare(case: tuple[int, str], jobs: Sequence[SlurmJob], within_s: float = CYCLE_S) -> Answer:
+def compare(
+    case: tuple[int, str], jobs: Sequence[SlurmJob], within_s: float = CYCLE_S, policy: Policy | None = None
+) -> Answer:
     """Compare Slurm's starts of a queue with ours.
 
     Args:
         case: Number of the queue, and rule.
         jobs: Its jobs, in the order in which they were submitted.
-        within_s: Longest time from the event at which ours starts a job to Slurm's start [s].
+        within_s: Longest time between Slurm's start and ours, and from an event to our decision [s].
+        policy: Ours; by default that of the rule.
     """
     queue, rule = case
-    ours = simulate(instance_of(jobs, *CLUSTERS[queue % 2]), RULES[rule][0], record=False).start_s
-    theirs = np.array([job.start_s for job in jobs], dtype=float)
-    late_s, swapped = _late_s(jobs, ours, theirs), _swapped(ours, theirs, within_s)
-    near = int(np.count_nonzero(np.abs(late_s) <= within_s))
+    looks = {job.start_s: bool(job.backfilled) for job in jobs}
+    looking = WhenSlurmLooked(policy or RULES[rule], looks, within_s)
+    ours = simulate(instance_of(jobs, *CLUSTERS[queue % 2]), looking, record=False).start_s
+    theirs = np.array([job.start_s for job in jobs])
+    near, swapped = int(np.count_nonzero(np.abs(theirs - ours) <= within_s)), _swapped(ours, theirs, within_s)
     return Answer(
         f"queue {queue}, {rule}",
         f"starts [s] {', '.join(f'{each:.0f}' for each in theirs)}",
@@ -124,13 +92,39 @@ def compare(case: tuple[int, str], jobs: Sequence[SlurmJob], within_s: float = C
     )
 
 
-def _late_s(jobs: Sequence[SlurmJob], ours: NDArray[np.float64], theirs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return how long after the event at which ours starts a job Slurm starts it [s], (J,)."""
-    ends = np.array([job.end_s for job in jobs], dtype=float)
-    our_ends = ours + ends - theirs
-    last = [float(ends[np.abs(our_ends - start) < 0.5].max(initial=0.0)) for start in ours]
-    events = [max(job.submission_s, end) for job, end in zip(jobs, last, strict=True)]
-    return theirs - np.array(events)
+class WhenSlurmLooked:
+    """A policy that decides at the times at which Slurm started jobs, and after other submissions and ends.
+
+    Args:
+        policy: The policy.
+        looks: Slurm's starts [s], and whether it was the backfill plugin; at others only the main scheduler looks.
+        within_s: Longest time from an event to such a start; if there is none, it decides `INTERVAL_S` after it [s].
+    """
+
+    def __init__(self, policy: Policy, looks: dict[float, bool], within_s: float) -> None:
+        self.name, self.preemption = policy.name, policy.preemption
+        self._policy = policy
+        self._main = replace(policy, plugin=False) if isinstance(policy, SlurmBackfill | Multifactor) else policy
+        self._looks, self._within_s, self._by_s = dict(sorted(looks.items())), within_s, math.inf
+
+    def memory_columns(self, instance: Instance) -> int:
+        """Return the columns of memory of the policy."""
+        return memory_columns(self._policy, instance)
+
+    def decide(self, view: View, rng: Generator) -> None:
+        """Start waiting jobs if Slurm looked now."""
+        now = view.now_s
+        plugin = next((each for look_s, each in self._looks.items() if abs(look_s - now) < SAME_S), None)
+        if plugin or now > self._by_s - SAME_S:
+            self._policy.decide(view, rng)
+            self._by_s = math.inf
+        elif plugin is not None:
+            self._main.decide(view, rng)
+        elif not any(plugin and now < look_s <= now + self._within_s for look_s, plugin in self._looks.items()):
+            self._by_s = min(self._by_s, now + INTERVAL_S)
+        next_s = min([self._by_s, *(look_s for look_s in self._looks if look_s > now + SAME_S)])
+        for job in view.active.tolist():
+            view.set_timer(job, next_s)
 
 
 def _swapped(ours: NDArray[np.float64], theirs: NDArray[np.float64], within_s: float) -> int:
@@ -142,94 +136,11 @@ def _swapped(ours: NDArray[np.float64], theirs: NDArray[np.float64], within_s: f
 def instance_of(jobs: Sequence[SlurmJob], nodes: int, gpus: int) -> Instance:
     """Make the same queue, with the submission times and the lengths of jobs that Slurm recorded."""
     asked = [Configuration("A100", min(job.gpus, gpus), -(-job.gpus // gpus)) for job in jobs]
+    lengths_s = [job.end_s + COMPLETING_S - job.start_s for job in jobs]
     even = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
     made = [
-        Job(job.submission_s, 1e6, 1e-3, 1.0, even, (job.end_s - job.start_s) / job.limit_s, {one: job.limit_s})
-        for job, one in zip(jobs, asked, strict=True)
+        Job(job.submission_s, 1e6, 1e-3, 1.0, even, length_s / job.limit_s, {one: job.limit_s})
+        for job, one, length_s in zip(jobs, asked, lengths_s, strict=True)
     ]
     gpu_type = GpuType("A100", 400.0, 0.0, 40.0, gpus)
     return Instance.from_jobs([gpu_type], [Node("A100", gpus)] * nodes, made, list(dict.fromkeys(asked)))
-
-
-def _run_all(cases: Sequence[tuple[int, str]]) -> Iterator[tuple[tuple[int, str], list[SlurmJob]]]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        running = {pool.submit(run_queue, *case): case for case in cases}
-        try:
-            for done in as_completed(running):
-                yield running[done], done.result()
-        finally:
-            pool.shutdown(cancel_futures=True)
-
-
-def run_queue(queue: int, rule: str) -> list[SlurmJob]:
-    """Draw a queue, and run it on a test cluster of its own under a rule.
-
-    Jobs are submitted up to 4 s after each other and run for 8 to 30 s. Their limits are 1 to 12 minutes, which Slurm
-    counts in whole ones, each once: between equal ones a second decides.
-
-    Raises:
-        InputError: Slurm is not installed.
-        RunError: Slurm failed, or a job did not end well.
-    """
-    rng, (nodes, gpus) = np.random.default_rng(queue), CLUSTERS[queue % 2]
-    with (
-        TemporaryDirectory() as folder,
-        EmulatedCluster(Path(folder) / "slurm", f"a100:{gpus}x{nodes}", settings=RULES[rule][1]) as cluster,
-    ):
-        asked, after_s, began_s = {}, 0, time.monotonic()
-        for index, minutes in enumerate(1 + rng.permutation(JOBS)):
-            after_s += int(rng.integers(0, 5)) if index > 1 else 0
-            size, runs_s = int(rng.choice(SIZES[queue % 2])), int(rng.integers(8, 31))
-            time.sleep(max(0.0, began_s + after_s - time.monotonic()))
-            job = cluster.submit(
-                f"--nodes={-(-size // gpus)}", f"--gres=gpu:{min(size, gpus)}", f"--time={minutes}",
-                f"--ntasks-per-node={CPUS_PER_GPU * min(size, gpus)}", "--output=/dev/null",
-                f"--wrap=exec sleep {runs_s}",
-            )  # fmt: skip
-            asked[job] = size, 60 * int(minutes)
-        times_s = _times_s(cluster)
-    first_s = min(submitted for submitted, _, _ in times_s.values())
-    return [SlurmJob(queue, rule, *of, *(round(each - first_s) for each in times_s[job])) for job, of in asked.items()]
-
-
-def _times_s(cluster: EmulatedCluster) -> dict[str, tuple[float, ...]]:
-    """Wait until no job waits or runs; return when each was submitted, started and ended [s]."""
-    by_s = time.monotonic() + WITHIN_S
-    while cluster.run("squeue", "--noheader"):
-        if time.monotonic() > by_s:
-            raise RunError(f"the jobs of {cluster.folder} did not end in {WITHIN_S:g} s")
-        time.sleep(1.0)
-    rows = [line.split() for line in cluster.run("squeue", "-ht", "all", "--format=%i %T %V %S %e").splitlines()]
-    if wrong := [f"job {job}: {state}" for job, state, *_ in rows if state != "COMPLETED"]:
-        raise RunError(f"jobs of {cluster.folder} did not complete: {', '.join(wrong)}")
-    return {job: tuple(datetime.fromisoformat(each).timestamp() for each in times) for job, _, *times in rows}
-
-
-def read_runs(path: Path) -> dict[tuple[int, str], list[SlurmJob]]:
-    """Read a table of runs.
-
-    Raises:
-        InputError: It is no such table.
-    """
-    found: dict[tuple[int, str], list[SlurmJob]] = {}
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                numbers = {name: int(row[name]) for name in COLUMNS if name != "rule"}
-                job = SlurmJob(rule=row["rule"], **numbers)
-                found.setdefault((job.queue, job.rule), []).append(job)
-    except (OSError, KeyError, TypeError, ValueError):
-        found = {}
-    lengths = [min(job.gpus, job.limit_s, job.end_s - job.start_s) for jobs in found.values() for job in jobs]
-    if not lengths or min(lengths) <= 0 or not {rule for _, rule in found} <= set(RULES):
-        allowed = f"a table of runs with columns {', '.join(COLUMNS)}, and rules {', '.join(RULES)}"
-        raise InputError("files", str(path), allowed)
-    return found
-
-
-def _table(jobs: Iterable[SlurmJob]) -> str:
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(COLUMNS)
-    rows.writerows(astuple(job) for job in jobs)
-    return text.getvalue()

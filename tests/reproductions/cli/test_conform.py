@@ -13,8 +13,11 @@ import numpy as np
 import pytest
 
 from commands import gpusched
+from gpusched_baselines import make_policy
 from gpusched_baselines.gavel.objectives import las
 from gpusched_reproductions.conform.gavel import read_demands
+from gpusched_reproductions.conform.slurm import compare
+from gpusched_reproductions.conform.slurm_runs import read_runs
 from gpusched_reproductions.systems.gaia.queue import TickQueue
 from gpusched_reproductions.systems.muri.traces import path_of
 
@@ -241,19 +244,28 @@ SLURM = ROOT / "docs" / "results" / "slurm" / "starts.csv"
 
 def test_the_recorded_starts_of_slurm_are_compared_again_without_slurm(tmp_path):
     done = gpusched("conform", "slurm", SLURM)
-    assert done.stdout.rstrip().endswith("48 of 60 agree")
+    assert done.stdout.rstrip().endswith("120 of 120 agree")
     rows = SLURM.read_text(encoding="utf-8").splitlines(keepends=True)
-    first = next(number for number, row in enumerate(rows) if row.startswith("0,easy,"))
-    queue, rule, *numbers, start_s, end_s = rows[first + 11].split(",")  # its last job starts 60 s later
+    first = next(number for number, row in enumerate(rows) if row.startswith("0,one-reservation,"))
+    queue, rule, *numbers, start_s, end_s, backfilled = rows[first + 11].split(",")  # its last job starts 60 s later
     late = tmp_path / "late.csv"
-    rows[first + 11] = ",".join((queue, rule, *numbers, str(int(start_s) + 60), f"{int(end_s) + 60}\n"))
+    rows[first + 11] = ",".join((queue, rule, *numbers, str(float(start_s) + 60), str(float(end_s) + 60), backfilled))
     late.write_text("".join(rows), encoding="utf-8")
-    assert "queue 0, easy: published starts" in gpusched("conform", "slurm", late).stdout
+    assert "queue 0, one-reservation: published starts" in gpusched("conform", "slurm", late).stdout
+
+
+@pytest.mark.parametrize(
+    ("rule", "name", "expected"),
+    [("slurm-backfill", "conservative", 8), ("one-reservation", "easy", 14), ("slurm-backfill", "fifo", 1)],
+)
+def test_the_recorded_starts_of_slurm_are_not_those_of_another_policy(rule, name, expected):
+    runs, policy = read_runs(SLURM), make_policy(name)
+    assert sum(compare((n, rule), runs[n, rule], policy=policy).agrees for n in range(20, 40)) == expected
 
 
 def test_a_table_that_is_none_of_slurms_starts_is_refused(tmp_path):
     path = tmp_path / "starts.csv"
-    path.write_text("queue,rule,gpus\n0,easy,1\n", encoding="utf-8")
+    path.write_text("queue,rule,gpus\n0,multifactor,1\n", encoding="utf-8")
     assert "a table of runs with columns queue, rule" in gpusched("conform", "slurm", path).stderr
 
 
