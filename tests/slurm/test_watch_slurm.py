@@ -32,6 +32,15 @@ def events(journal: Path) -> list[object]:
     return [line.get("event") for line in read_journal(journal)] if there else []
 
 
+def until_there(file: Path) -> str:
+    return f"while [ ! -e {file} ]; do sleep 0.2; done"
+
+
+def runs(journal: Path, job: str) -> int:
+    seen = SeenCluster.of(journal).jobs
+    return len(seen[job].runs) if job in seen else 0
+
+
 def told_s(text: str) -> float:
     return datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
 
@@ -43,9 +52,12 @@ def test_what_slurm_ran_is_what_the_journal_says(tmp_path):
         watch = watching(cluster, journal)
         eventually(lambda: "begin" in events(journal))
         jobs = [
-            cluster.submit(f"--gres=gpu:{kind}:{gpus}", "--output=/dev/null", f"--wrap=sleep {seconds}")
-            for kind, gpus, seconds in (("v100", 4, 3), ("v100", 2, 2), ("a100", 8, 2))
+            cluster.submit(f"--gres=gpu:{kind}:{gpus}", "--output=/dev/null", f"--wrap={until_there(tmp_path / end)}")
+            for kind, gpus, end in (("v100", 4, "first"), ("v100", 2, "others"), ("a100", 8, "others"))
         ]
+        for end, running in (("first", (jobs[0], jobs[2])), ("others", jobs)):  # jobs run until the journal has them
+            eventually(lambda running=running: all(runs(journal, job) for job in running))
+            (tmp_path / end).touch()
         eventually(lambda: all(states(cluster).get(job) == "COMPLETED" for job in jobs[1:]))
         watch.send_signal(signal.SIGTERM)
         _, said = watch.communicate(timeout=300)
