@@ -205,10 +205,11 @@ LIVE_MECHANISMS: dict[str, dict[str, Any]] = {
 
 def made_up(reason: str = "JobHeldUser") -> MadeUpSlurm:
     """Queue more jobs than there are GPUs for; none starts by itself."""
-    slurm = MadeUpSlurm()
+    slurm, held = MadeUpSlurm(), reason == "JobHeldUser"
+    slurm.broken |= set() if held else slurm.nodes.keys()
     words = (ELASTIC, RIGID, MOVABLE, f"{ELASTIC} weight=0.01", f"{RIGID} weight=0.002")
     for number, each in enumerate(words * 3, 1):
-        slurm.submit(MadeUpJob(number, each), held=True).reason = reason
+        slurm.submit(MadeUpJob(number, each), held=held).reason = reason
     return slurm
 
 
