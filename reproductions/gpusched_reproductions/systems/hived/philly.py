@@ -154,4 +154,5 @@ def private_nodes(instance: Instance, tenant: int) -> tuple[Instance, NDArray[np
     table = replace(jobs, **rows)  # type: ignore[arg-type]
     its = Tenants.of(instance).tenants[tenant]
     nodes = tuple(Node(GPU.name, cell.gpus) for cell in its.cells for _ in range(cell.count))
-    return replace(instance.with_mechanisms(Tenants((its,))), nodes=nodes, jobs=table), own
+    own_cluster = replace(instance.without("tenants"), nodes=nodes, jobs=table)
+    return own_cluster.with_mechanisms(Tenants((its,))), own
