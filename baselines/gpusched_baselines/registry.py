@@ -30,7 +30,7 @@ class ShippedPolicy:
         origin: "published" if it does what the authors of the STS method published under that name, except for what
             its line states; else "ours".
         usual: Whether a comparison that names no policies includes it.
-        on_clusters: Whether it does so only on a trace or snapshot of a cluster: what operators use there.
+        on_clusters: Whether it does so only on a trace of a cluster: what operators use there.
         slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
         compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
         style: Its place among the colours and marks of figures, from 0; with None it gets one that is left.
@@ -428,9 +428,14 @@ def policy_names() -> tuple[str, ...]:
 def usual_policy_names(*, of_cluster: bool = False) -> tuple[str, ...]:
     """List the names of the policies that are compared if none are named: all but slow ones and variants.
 
-    With `of_cluster`, for a trace or a snapshot of a cluster, they include those of operators.
+    With `of_cluster`, for a trace of a cluster, they include those of operators.
     """
     return tuple(name for name, shipped in POLICIES.items() if shipped.usual or (of_cluster and shipped.on_clusters))
+
+
+def operators_policy_names() -> tuple[str, ...]:
+    """List the names of the policies that operators use on clusters."""
+    return tuple(name for name, shipped in POLICIES.items() if shipped.on_clusters)
 
 
 def ablation_names(of: str) -> tuple[str, ...]:

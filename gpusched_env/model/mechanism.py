@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
@@ -83,12 +84,12 @@ class Mechanism:
     def fields(self) -> Any:
         """Return the fields in files: by default those of the dataclass that are not None, or its only one alone."""
         found = {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
-        return found if isinstance(self.schema, dict) else next(iter(found.values()))
+        return found if isinstance(self.schema, Mapping) else next(iter(found.values()))
 
     @classmethod
     def of_fields(cls, fields: Any) -> Self:
         """Make it from the fields of a file, which are checked by `schema`."""
-        return cls(**fields) if isinstance(cls.schema, dict) else cls(fields)  # type: ignore[call-arg]
+        return cls(**fields) if isinstance(cls.schema, Mapping) else cls(fields)  # type: ignore[call-arg]
 
 
 def in_order(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, ...]:

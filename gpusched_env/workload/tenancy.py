@@ -38,6 +38,8 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     shared = kind.of(instance)
     if shared.tenancy not in {"none", "quota"}:
         raise InputError("instance.tenancy", shared.tenancy, "none or quota: a cluster that tenants share")
+    if tenancy == shared.tenancy:
+        return instance
     if tenancy in {"none", "quota"}:
         return instance.with_mechanisms(replace(shared, tenancy=tenancy))
     _check(instance, shared)

@@ -18,8 +18,9 @@ from gpusched_baselines.backfill.multifactor import USAGE, Multifactor
 from gpusched_baselines.backfill.profile import CONFIG, START_S
 from gpusched_baselines.backfill.slurm import SlurmBackfill
 from gpusched_baselines.backfill.whole_nodes import best_set
-from gpusched_env import Configuration, EpochDistribution, Instance, Job, Tenant, Tenants, simulate
+from gpusched_env import Cells, Configuration, EpochDistribution, Instance, Job, Tenant, Tenants, simulate
 from gpusched_env.simulator.kernels import at
+from gpusched_env.simulator.policy import environment_columns
 from instances import CERTAIN, random_instance
 from refusals import refused
 from small_instances import kilowatt_cluster
@@ -356,8 +357,40 @@ def test_the_usage_of_jobs_that_end_between_rounds_is_counted_once():
     assert usage_and_priorities(of_tenants(rows, [0, 1, 0]), Multifactor(half_life_s=np.inf), 100.0)[0] == [10, 20]
 
 
+class Wide(Multifactor):
+    """With as many columns of memory as decisions from outside have."""
+
+    def memory_columns(self, instance: Instance) -> int:
+        return environment_columns(instance)
+
+
+def test_priorities_do_not_depend_on_how_many_columns_the_memory_has():
+    rows = [(0.0, 4, 100.0, 1.0), (0.0, 4, 100.0, 1.0), (20.0, 4, 100.0, 1.0)]
+    for kind in (Multifactor, Wide):
+        policy = kind(age=0.0, size=0.0, fair_share=1000.0, half_life_s=np.inf)
+        _, found = usage_and_priorities(of_tenants(rows, [0, 0, 1]), policy, 20.0)
+        assert found == [250.0, 1000.0]  # all usage is of tenant a: 2^(-1 · 2), and 2^0
+
+
+def test_numbers_of_tenants_need_no_tenants():
+    made = queue([(0.0, 4, 100.0, 1.0), (0.0, 4, 50.0, 1.0)])
+    assert starts(replace(made, jobs=replace(made.jobs, tenant=np.array([3, 0]))), Multifactor()) == [0, 100]
+
+
+@pytest.mark.parametrize("policy", [Easy(), Conservative(), SlurmBackfill()])
+def test_quotas_are_not_reserved(policy):
+    """A later job of one GPU takes what is left of the quota of 4, and the job of 4 waits for its end, at 102 s."""
+    rows = [(0.0, 4, 20.0, 1.0), (1.0, 4, 50.0, 1.0), (2.0, 1, 100.0, 1.0)]
+    made = queue(rows, nodes=(4, 4))
+    own = replace(made, jobs=replace(made.jobs, tenant=np.array([1, 0, 0])))
+    tenants = Tenants((Tenant("a", (Cells("V", 4, 1),)), Tenant("b", (Cells("V", 4, 1),))), "quota")
+    assert starts(own, policy)[1] == 1.0
+    assert starts(own.with_mechanisms(tenants), policy) == [0.0, 1.0, 51.0]
+
+
 def test_a_weight_below_zero_and_a_half_life_of_zero_are_refused():
     with refused("age", -1.0, ">= 0"):
         Multifactor(age=-1.0)
-    with refused("half_life_s", 0.0, "> 0"):
-        Multifactor(half_life_s=0.0)
+    for value in (0.0, None, "x"):
+        with refused("half_life_s", value, "> 0"):
+            Multifactor(half_life_s=value)

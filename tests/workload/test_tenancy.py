@@ -189,6 +189,25 @@ def test_tenants_leave_all_else_that_is_drawn_as_it_is(tmp_path: Path) -> None:
     assert replace(names.jobs, tenant=nobody.jobs.tenant) == nobody.jobs
 
 
+def test_a_cluster_without_tenants_stays_as_it_is_with_no_tenancy() -> None:
+    nobodys = make_instance(load_scenario("tiny"), 0)
+    assert with_tenancy(nobodys, "none") is nobodys
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"tenants": 5}, ("tenants", 5)),
+        ({"tenants": ("a",)}, ("tenants", "a", "a sequence of Tenant")),
+        ({"racks": 5}, ("racks", 5)),
+        ({"hosts": "x"}, ("hosts", "x")),
+    ],
+)
+def test_tenants_of_another_kind_are_refused(fields: dict[str, object], error: tuple) -> None:
+    with refused(*error):
+        Tenants(**fields)
+
+
 def test_a_tenancy_needs_tenants() -> None:
     with refused("tenants", [], "at least one with tenancy"):
         Scenario(tenancy="quota")

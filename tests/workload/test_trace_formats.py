@@ -184,6 +184,8 @@ def test_sacct_leaves_steps_out_and_reads_elapsed_times_and_typed_gpus(tmp_path)
         ("ReqGRES", "craynetwork:4,gres:gpu:a100", 1),
         ("ReqGRES", "gpu:a100:2(IDX:0,1),gpu", 3),
         ("AllocTRES|ReqTRES", "|gres/gpu=5", 5),
+        ("ReqGRES", "gpu:a100:2,gpu:a100_3g.20gb:1(IDX:0)", 3),  # 2 and 3/7
+        ("AllocGRES", "gpu:a100_1g.5gb:7", 1),
     ],
 )
 def test_sacct_finds_gpus_in_every_column_that_may_hold_them(columns, row, gpus, tmp_path):

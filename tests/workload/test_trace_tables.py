@@ -123,6 +123,9 @@ def test_a_job_of_another_form_in_json_is_an_error_with_its_number_or_costs_itse
 
 def test_a_decimal_comma_is_read_where_a_semicolon_separates_cells(tmp_path: Path):
     assert read(tmp_path, "submission_s;duration_s;gpus\n0;60,5;2\n").duration_s.tolist() == [60.5]
+    assert read(tmp_path, "submission_s;duration_s;gpus\n0;1,200;2\n1;2,25;1\n").duration_s.tolist() == [1.2, 2.25]
+    with refused("trace.txt: duration_s", "1,200", "nothing between thousands"):
+        read(tmp_path, "submission_s;duration_s;gpus\n0;1,200;2\n1;3,600;1\n")
 
 
 @pytest.mark.parametrize("text", [sacct("a", "b").partition("\n")[2], "0,60,1\n1,60,2\n"])
@@ -147,12 +150,14 @@ def test_slices_count_in_sevenths_and_shares_have_their_own_reason(tmp_path: Pat
         "gres/gpu:a100_3g.20gb=1,gres/gpu=1",
         "gres/gpu:a100_4g.20gb=2",
         "gres/gpu:a100=1",
+        "gres/gpu=3,gres/gpu:a100=2,gres/gpu:a100_3g.20gb=1",
+        "gres/gpu=2,gres/gpu:a100_1g.5gb=1,gres/gpu:a100_3g.20gb=1",
         "gres/shard=3",
         "cpu=1",
     )
     text = "JobID|Submit|ElapsedRaw|AllocTRES\n" + "".join(map(row.format, range(len(asked)), asked))
     trace = read(tmp_path, text)
-    assert trace.gpus.tolist() == pytest.approx([3 / 7, 2.0, 1.0])
+    assert trace.gpus.tolist() == pytest.approx([3 / 7, 2.0, 1.0, 3.0, 4 / 7])
     reason = "asked for shares of GPUs or other resources, which are not read"
     assert dict(trace.skipped) == {reason: 1, "asked for no GPU": 1}
 
@@ -176,6 +181,10 @@ def test_json_of_sacct_is_read_in_both_of_its_forms(tmp_path: Path):
     assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([2.0, 2.0], [3600.0, 3660.0])
     assert trace.start_s.tolist() == [300.0, 360.0]
     assert read(tmp_path, json.dumps(document), "jobs.json", where=["State = FAILED"]).user == ("v",)
+    odd = document | {"jobs": [*document["jobs"], jobs[0] | {"tres": [1]}]}
+    with refused("jobs.json job 4", "another form of tres"):
+        read(tmp_path, json.dumps(odd), "jobs.json")
+    assert dict(read(tmp_path, json.dumps(odd), "jobs.json", skip_invalid=True).skipped)["is no job of this form"] == 1
     with refused("jobs.json: jobs", allowed="squeue --json"):
         read(tmp_path, json.dumps({"jobs": [{"job_id": 1, "start_time": 5}]}), "jobs.json")
 

@@ -128,6 +128,7 @@ class Conservative:
     the first round with a free GPU after its submission on; it starts then at the latest if all jobs keep their time
     limits. After jobs have ended, the reservations are moved, in order, to the earliest time that delays no other one.
 
+    Quotas are not reserved: a later job of the tenant may take what is left of its quota, and so delay a reservation.
     A job loses its reservation where nodes fail or jobs pass their time limits, and gets another one.
 
     Args:

@@ -149,7 +149,8 @@ class Easy:
     4. Later jobs start if they fit and end by that time, or if the first job has enough other GPUs then: its
        reservation may move to other nodes, but not to a later time.
 
-    Jobs that the quota of their tenant stops are passed over, as in Slurm.
+    Jobs that the quota of their tenant stops are passed over, as in Slurm. Quotas are not reserved: a later job of the
+    same tenant may take what is left of its quota, and so delay the first one.
 
     Args:
         name: Name, as tables show it.

@@ -11,7 +11,6 @@ import numpy as np
 from gpusched_baselines.backfill.free_gpus import asked_for, refuse_cells
 from gpusched_baselines.backfill.slurm import check_backfill, most_reservations, plan_slurm
 from gpusched_env.errors import InputError
-from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import ActiveJobs, View, at
@@ -43,7 +42,7 @@ class Multifactor:
     - age: its wait over `max_age_s`, at most 1;
     - size: the mean of its nodes over all nodes and its GPUs over all GPUs, of what it asks for first;
     - fair share: F = 2^(-U / S) with U the tenant's part of the usage of all tenants, in GPU-seconds, and S its share,
-      the same for every tenant; usage decays with a half-life. Without tenants it is the same for all jobs;
+      the same for every tenant up to the last one that has submitted; usage decays with a half-life;
     - weight: its tardiness weight over the largest one of the active jobs, in place of the quality of service.
 
     Where a reservation stops a job that fits, priorities are computed again after `period_s`.
@@ -85,8 +84,8 @@ class Multifactor:
             checks.not_negative(name, getattr(self, name))
         for name in ("max_age_s", "period_s"):
             checks.positive(name, getattr(self, name))
-        if not self.half_life_s > 0.0:
-            raise InputError("half_life_s", self.half_life_s, "a number > 0, or inf")
+        if self.half_life_s != math.inf:
+            checks.positive("half_life_s", self.half_life_s)
         if not isinstance(self.favor_small, bool):
             raise InputError("favor_small", self.favor_small, "True or False")
         check_backfill(self.reservations, self.window_s, self.plugin)
@@ -100,8 +99,8 @@ class Multifactor:
         refuse_cells(instance)
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory: nine, and one for every tenant."""
-        return USAGE + max(1, len(Tenants.of(instance).tenants))
+        """Return the columns of memory: nine, and one for every tenant that jobs have."""
+        return USAGE + int(instance.jobs.tenant.max()) + 1
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Start waiting jobs.
@@ -128,7 +127,8 @@ class Multifactor:
 
     def priorities(self, view: View, jobs: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the priorities of active jobs, (A,): whole numbers, (A,)."""
-        rows, usage = view.jobs[jobs], view.memory[0, USAGE:]
+        tenants = int(view.jobs[: int(view.count[at.SUBMITTED]), at.TENANT].max()) + 1
+        rows, usage = view.jobs[jobs], view.memory[0, USAGE : USAGE + tenants]
         age = np.minimum(1.0, (view.now_s - rows[:, at.SUBMISSION]) / self.max_age_s)
         part = usage[rows[:, at.TENANT].astype(np.int64)] / max(float(usage.sum()), 1e-300)
         weight = rows[:, at.WEIGHT] / max(float(rows[:, at.WEIGHT].max(initial=0.0)), 1e-300)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -54,8 +55,14 @@ class Tenants(Mechanism):
     racks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "tenants", tuple(self.tenants))
-        object.__setattr__(self, "racks", tuple(self.racks))
+        for name, allowed in (("tenants", "a sequence of Tenant"), ("racks", "a sequence of whole numbers")):
+            given = getattr(self, name)
+            if not isinstance(given, Iterable):
+                raise InputError(name, given, allowed)
+            object.__setattr__(self, name, tuple(given))
+        if odd := [each for each in self.tenants if not isinstance(each, Tenant)]:
+            raise InputError("tenants", odd[0], "a sequence of Tenant")
+        checks.whole("hosts", self.hosts, lowest=0)
 
     @classmethod
     def of(cls, instance: Instance) -> Tenants:

@@ -13,6 +13,8 @@ PRICE_SERIES = (*MARKETS, *(f"{market}-{year}" for market in MARKETS for year in
 """Names of the built-in series of prices."""
 PRICE_FIELDS = ("time", "eur_per_kwh", "eur_per_mwh", "g_per_kwh", "pue")
 """Fields of a file of prices."""
+SLICE, SLICES = r"(?:^|[^0-9a-z])(\d+)g\.\d+gb", 7
+"""The word in a GPU type's name, such as 3g.20gb, for a slice of MIG; and how many slices a GPU has."""
 
 
 def read_table(name: str) -> list[Row]:

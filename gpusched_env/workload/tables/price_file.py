@@ -35,12 +35,12 @@ FORMS = {
     ),
     "eur_per_mwh": (
         r"day-ahead price [\[(]eur/mwh[\])]|lmp|spp|0",
-        r".*[\[(](eur|€)/mwhe?[\])].*|.* \(eur\)|marketprice|.*_price_day_ahead",
+        r".*[\[(](eur|€)/mwhe?[\])].*|(?!.*(kwh|\bct\b|cents?\b)).* \(eur\)|marketprice|.*_price_day_ahead",
     ),
     "g_per_kwh": (r"carbon intensity .*\(direct\)", LBS),
 }
 """Columns of published tables, in small letters, the more certain first; an index without a name is a time."""
-OTHER_UNITS = re.compile(r"gbp|usd|£|\$|nok|sek|dkk|pln|chf|czk|lbs|pence|co2|vat", re.IGNORECASE)
+OTHER_UNITS = re.compile(r"gbp|usd|£|\$|nok|sek|dkk|pln|chf|czk|lbs|pence|\bcents?\b|\bct\b|co2|vat", re.IGNORECASE)
 OF_ONE_HOUR = re.compile(r"(hour|stunde|h) ?\d\d?[ab]?", re.IGNORECASE)
 LIKELY_EUR_PER_KWH = (0.002, 2.0)
 """Between these the mean of prices is [€/kWh], where units are not mixed up."""

@@ -55,14 +55,7 @@ def without_gaps(file: str, table: PriceTable) -> PriceTable:
         after = int(np.searchsorted(time_s, before_s, side="right"))
         time_s, index = np.insert(time_s, after, added), np.insert(index, after, place)
     if not even:
-        shortest, longest = (each / 60.0 for each in (steps.min(), steps.max()))
-        table = replace(
-            table,
-            notes=(
-                *table.notes,
-                f"{file}: periods have {shortest:g} to {longest:g} min; the values of each hold until the next begins.",
-            ),
-        )
+        table = replace(table, notes=(*table.notes, _lengths(file, steps)))
     if not notes:
         return table
     columns = (table.eur_per_kwh, table.g_per_kwh, table.pue)
@@ -77,6 +70,11 @@ def _usual(steps: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the usual length of periods around each [s]: the median of it and its neighbours."""
     padded = np.pad(steps, NEIGHBOURS, mode="reflect")
     return np.asarray(np.median(np.lib.stride_tricks.sliding_window_view(padded, 2 * NEIGHBOURS + 1), axis=1))
+
+
+def _lengths(file: str, steps: NDArray[np.float64]) -> str:
+    shortest, longest = (each / 60.0 for each in (steps.min(), steps.max()))
+    return f"{file}: periods have {shortest:g} to {longest:g} min; the values of each hold until the next begins."
 
 
 def _too_long(file: str, table: PriceTable, row: int, added: NDArray[np.float64]) -> InputError:

@@ -34,11 +34,11 @@ def jobs_of_json(file: str, document: Any, *, skips: bool) -> tuple[pl.DataFrame
     """
     jobs = document.get("jobs") if isinstance(document, dict) else None
     listed: list[Any] = jobs if isinstance(jobs, list) else [None]
-    known = [isinstance(job, dict) and isinstance(job.get("time"), dict) for job in listed]
+    known = [isinstance(job, dict) and _has_tables(job) for job in listed]
     if known and not any(known):
         raise InputError(f"{file}: jobs", "no list of jobs with times", ONLY_ENDED)
     if not all(known) and not skips:
-        raise _no_job(file, known.index(False) + 1, "without its times", ONLY_ENDED)
+        raise _no_job(file, known.index(False) + 1, "without its times, or with another form of tres", ONLY_ENDED)
     rows = []
     for job in (job for job, good in zip(listed, known, strict=True) if good):
         time, tres = job["time"], job.get("tres") or {}
@@ -52,6 +52,10 @@ def jobs_of_json(file: str, document: Any, *, skips: bool) -> tuple[pl.DataFrame
         rows.append([None if cell is None else str(cell) for cell in cells])
     table = pl.DataFrame(rows, schema=dict.fromkeys(SACCT_COLUMNS, pl.String), orient="row")
     return table, known.count(False)
+
+
+def _has_tables(job: dict[str, Any]) -> bool:
+    return isinstance(job.get("time"), dict) and isinstance(job.get("tres") or {}, dict)
 
 
 def _no_job(file: str, number: int, what: str, allowed: str) -> InputError:
@@ -95,10 +99,10 @@ def jobs_of_philly(file: str, jobs: Any, *, skips: bool) -> tuple[pl.DataFrame, 
     for number, job in enumerate(jobs, 1):
         try:
             rows.append(_row(job))
-        except (AttributeError, KeyError, TypeError, ValueError) as error:
+        except (AttributeError, KeyError, TypeError, ValueError):
             if not skips:
                 allowed = "a job with submitted_time and attempts, which have start_time, end_time and detail"
-                raise _no_job(file, number, f"another form ({error})", allowed) from None
+                raise _no_job(file, number, "another form", allowed) from None
     table = pl.DataFrame(rows, schema=dict.fromkeys(_PHILLY_COLUMNS, pl.String), orient="row")
     return table, len(jobs) - len(rows)
 

@@ -200,7 +200,7 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
         allowed = "as many cells as in the first line; --skip-invalid (trace.skip_invalid) leaves such rows out"
         raise InputError(f"{path.name} line {odd[0][0]}", f"{odd[0][1]} cells", allowed)
     if layout.separator == ";":  # of those who write a comma before decimals
-        table = table.with_columns(pl.all().str.replace(r"^(-?\d+),(\d+)$", "$1.$2"))
+        table = _with_points(path.name, table)
     rows = table.with_row_index(ROW, offset=1).filter(~pl.all_horizontal(pl.col(table.columns).is_null()))
     made = {SACCT.format: jobs_of_sacct, POLLUX.format: with_pollux, SLURMDBD.format: with_slurmdbd}
     rows = made.get(layout.preset.format, pl.DataFrame.clone)(rows)
@@ -211,6 +211,16 @@ def read_rows(path: str | Path, layout: Layout, *, skips: bool = False) -> tuple
             "at least one job" if layout.preset is JOURNAL else "at least one row below the header",
         )
     return rows, +Counter({"has another number of cells": len(odd), "is no job of this form": bad})
+
+
+def _with_points(file: str, table: pl.DataFrame) -> pl.DataFrame:
+    """Write a point before decimals in place of a comma; commas that may be between thousands are refused."""
+    for column in table:
+        cells = column.filter(column.str.contains(r"^-?\d+,\d+$"))
+        if len(cells) and cells.str.contains(r"^-?[1-9]\d{0,2},\d{3}$").all():
+            allowed = "numbers with a point before decimals, and nothing between thousands"
+            raise InputError(f"{file}: {column.name}", cells[0], allowed)
+    return table.with_columns(pl.all().str.replace(r"^(-?\d+),(\d+)$", "$1.$2"))
 
 
 def _read_text(path: Path, layout: Layout, rows: int | None = None) -> tuple[pl.DataFrame, OddLines]:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from gpusched_env.workload.tables import SLICE, SLICES
 from gpusched_env.workload.traces.columns import missing
 
 OF_SLURM = {"Elapsed", "ElapsedRaw", "AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES", "ReqGres", "AllocGres"}
@@ -15,8 +16,7 @@ _STEP = r"\."
 _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 _FACTORS = (86400.0, 3600.0, 60.0, 1.0)
 _OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
-SLICES = 7
-_SLICE = r"(?:^|[^0-9a-z])(\d)g\.\d+gb"
+_PART = (pl.element().str.extract(f"(?i){SLICE}", 1).cast(pl.Float64) / SLICES).fill_null(1.0)  # of a GPU
 _NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
 _TYPE_OF_TRES = pl.element().str.extract(r"^gres/gpu:([^=]+)=[1-9]", 1)
 _TYPE_OF_GRES = pl.element().str.strip_chars().str.extract(r"^(?:gres[:/])?gpu:(\d*[^\d:(][^:(]*)", 1)
@@ -54,10 +54,9 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
         names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in named]
         found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series()
         added += [] if found.is_null().all() else [found.alias("gpu_type")]
-        parts = found.str.extract(_SLICE, 1).cast(pl.Float64) * gpus / SLICES
-        whole = pl.when(parts > 1.0).then(parts.ceil()).otherwise(parts.round(9))
-        shown = pl.coalesce(pl.select(whole).to_series().cast(pl.String), gpus.cast(pl.String))
-        added.append(pl.select(shown).to_series().alias("gpus"))
+        held = gpus.cast(pl.Float64).round(9)
+        whole = pl.when((held > 1.0) | (held == held.floor())).then(held.ceil().cast(pl.Int64).cast(pl.String))
+        added.append(pl.select(whole.otherwise(held.cast(pl.String))).to_series().alias("gpus"))
     return table.with_columns(added)
 
 
@@ -105,16 +104,19 @@ def _elapsed(table: pl.DataFrame) -> pl.Series | None:
 
 
 def _of_tres(text: pl.Series) -> pl.Series:
-    """Read `…,gres/gpu=4,…`, else the sum of `gres/gpu:a100=4`; null where the cell is empty."""
-    total = text.str.extract(r"(?:^|,)gres/gpu=(\d+)", 1).cast(pl.Int64, strict=False)
+    """Read `…,gres/gpu=4,…`, or the sum of `gres/gpu:a100=4`, with slices; null where the cell is empty."""
+    total = text.str.extract(r"(?:^|,)gres/gpu=(\d+)", 1).cast(pl.Float64, strict=False)
     of_types = text.str.extract_all(r"gres/gpu:[^=,]+=\d+")
-    typed = of_types.list.eval(pl.element().str.extract(r"(\d+)$", 1).cast(pl.Int64)).list.sum()
-    return pl.select(pl.when(text.is_not_null()).then(pl.coalesce([total, typed]))).to_series()
+    count = pl.element().str.extract(r"(\d+)$", 1).cast(pl.Float64)
+    slices = of_types.list.eval(count * (1.0 - _PART)).list.sum()  # what these are less than GPUs
+    typed = of_types.list.eval(count).list.sum()
+    return pl.select(pl.when(text.is_not_null()).then(pl.coalesce([total, typed]) - slices)).to_series()
 
 
 def _of_gres(text: pl.Series) -> pl.Series:
     """Read `gpu:a100:4`, `gpu:4` or `gpu`, which is one, several with commas between; null where the cell is empty."""
     entry = pl.element().str.strip_chars()
-    gpus = pl.when(entry.str.contains(_OF_GPUS)).then(entry.str.extract(r":(\d+)$").cast(pl.Int64).fill_null(1))
+    count = entry.str.extract(r":(\d+)$").cast(pl.Float64).fill_null(1.0)
+    gpus = pl.when(entry.str.contains(_OF_GPUS)).then(count * _PART)
     total = text.str.replace_all(_NOTE, "").str.split(",").list.eval(gpus).list.sum()
     return pl.select(pl.when(text.is_not_null()).then(total)).to_series()

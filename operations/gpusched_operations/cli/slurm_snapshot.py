@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from gpusched_baselines.registry import operators_policy_names
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import new_folder
 from gpusched_env.formats.instance_file import instance_json
@@ -37,6 +38,7 @@ from gpusched_operations.live.snapshot_page import (
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 
+USUAL = ",".join(("edf", *operators_policy_names(), "sts"))
 FILES = ("request.json", "instance.json", "index.html")
 
 
@@ -71,7 +73,7 @@ def slurm_snapshot_command(
         typer.Option(
             "--policies",
             "-p",
-            help=f"Policies with commas; edf, easy, conservative, multifactor, sts and {DEFAULT_POLICY}.",
+            help=f"Policies with commas; {USUAL.replace(',', ', ')} and {DEFAULT_POLICY}.",
             autocompletion=completion.policies,
         ),
     ] = None,
@@ -98,7 +100,7 @@ def slurm_snapshot_command(
     if forecast < 0:
         raise InputError("--forecast", forecast, "a whole number >= 0")
     jobs = JobRules.load(None if rules is None else Path(rules))
-    policies = f"edf,easy,conservative,multifactor,sts,{jobs.default_policy}" if policies is None else policies
+    policies = f"{USUAL},{jobs.default_policy}" if policies is None else policies
     decider = Decider(PolicyCatalogue.of(policies), secrets.token_bytes(32))
     cluster = _cluster(squeue, nodes, kueue or [], kai, at)
     taken = take_snapshot(cluster, jobs, decider.policies.names, decider, partition=partition, samples=forecast)

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from gpusched_env.rendering.text import duration_text
+from gpusched_env.workload.tables import SLICES
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 from gpusched_operations.html_report import ReportData
 from gpusched_operations.live.asking import deferrals
@@ -15,7 +16,7 @@ from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.request import NO_GPU
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
 from gpusched_operations.live.state import Clock, LiveJob, LiveNode, parts_text
-from gpusched_operations.service.gpu_names import SLICES, sevenths
+from gpusched_operations.service.gpu_names import sevenths
 
 MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}
 ACTIONS = {

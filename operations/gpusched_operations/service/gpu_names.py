@@ -12,14 +12,12 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TypeVar
 
-from gpusched_env.workload.tables import read_table
+from gpusched_env.workload.tables import SLICE, read_table
 
 Value = TypeVar("Value")
-_SLICE = re.compile(r"(?:^|[^0-9a-z])(\d+)g\.\d+gb", re.IGNORECASE)
+_SLICE = re.compile(SLICE, re.IGNORECASE)
 _VIRTUAL = re.compile(r"(^|[^a-z])(v?grid|vgpu)([^a-z]|$)|[-_](?<!\d)\d{1,2}[qcab]$|-shared$", re.IGNORECASE)
 _PLAIN = re.compile(r"[\w .:/+-]+")
-SLICES = 7
-"""Slices that a GPU has for MIG."""
 
 
 def is_part_of_gpu(name: str) -> bool:

@@ -41,6 +41,14 @@ def conform_command(
 
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
+    total, agree = _compare(name, files, each=each)
+    typer.echo(f"{agree} of {total} agree")
+    if agree < total:
+        raise typer.Exit(1)
+
+
+def _compare(name: str, files: list[str], *, each: bool) -> tuple[int, int]:
+    """Print what differs, and with `each` also what agrees; return how many answers there are, and how many agree."""
     agree = total = 0
     with counting(f"answers: {name}", None) as bar:
         for answer in answers(name, [Path(file) for file in files]):
@@ -50,6 +58,4 @@ def conform_command(
                 typer.echo(f"{answer.case}: {answer.ours}")
             if not answer.agrees:
                 typer.echo(f"{answer.case}: published {answer.published}, ours {answer.ours}")
-    typer.echo(f"{agree} of {total} agree")
-    if agree < total:
-        raise typer.Exit(1)
+    return total, agree

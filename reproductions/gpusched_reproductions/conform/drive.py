@@ -1,8 +1,8 @@
 """Drawn queues on a test cluster of Slurm: the driver starts jobs beside those of others, never on GPUs that they hold.
 
 Others have jobs that no list of jobs shows, that have their nodes alone, and that hold shares of GPUs. Files: a table
-of queues that have run, made here: a queue that is not in it runs first. A queue agrees if the driver released no job
-for a GPU that, by Slurm's own record, another job held when the driver last read its nodes, and still held.
+of queues that have run, made here: a queue that is not in it runs first. A queue agrees if the driver released jobs,
+and none for a GPU that, by Slurm's own record, another job held when the driver last read its nodes, and still held.
 """
 
 from __future__ import annotations
@@ -134,7 +134,7 @@ def _answer(row: DrivenQueue) -> Answer:
         f"queue {row.queue}, {row.others} jobs of others ({beside})",
         "none on held GPUs",
         f"{row.starts} starts, {row.on_held or 'none'} on held GPUs",
-        not row.on_held,
+        not row.on_held and row.starts > 0,
     )
 
 
