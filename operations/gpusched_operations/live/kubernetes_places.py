@@ -12,7 +12,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_operations.live.kubernetes_gpus import TYPE_LABELS, WHOLE_GPUS, gpus_of_pod
 from gpusched_operations.live.kubernetes_objects import Object, at, mapping_at, objects_at
-from gpusched_operations.live.kubernetes_state import Nodes
+from gpusched_operations.live.kubernetes_state import Nodes, in_queue
 from gpusched_operations.live.state import LiveJob, LiveNode
 
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
@@ -52,7 +52,7 @@ def placed(
     raw = {str(at(each, "metadata", "name")): each for each in objects}
     found: dict[str, tuple[LiveNode, str]] = {}
     for name, (node, kind) in nodes.items():
-        own = [specs[job.id] for job in jobs if specs.get(job.id) and _in_queue(job, node)]
+        own = [specs[job.id] for job in jobs if specs.get(job.id) and in_queue(job, node)]
         taint = next((each for each in _taints(raw[name]) if 2 * _tolerating(own, each) <= len(own)), None)
         why = "" if taint is None else f" (taint {_text(taint)}, which most jobs do not tolerate)"
         found[name] = (replace(node, available=node.available and not why, state=node.state + why), kind)
@@ -66,7 +66,7 @@ def _restricted(job: LiveJob, specs: Sequence[Mapping[str, Any]], nodes: Nodes, 
     there = [
         node
         for node, _ in nodes.values()
-        if node.gpus and node.available and _in_queue(job, node) and (asked is None or node.gpu_type in asked)
+        if node.gpus and node.available and in_queue(job, node) and (asked is None or node.gpu_type in asked)
     ]
     why = {
         node.gpu_type: f"{said}, as node {node.name}"
@@ -77,10 +77,6 @@ def _restricted(job: LiveJob, specs: Sequence[Mapping[str, Any]], nodes: Nodes, 
         return job
     types = sorted({node.gpu_type for node in there} - why.keys())
     return replace(job, gpu_type="|".join(types)) if types else replace(job, unfit=next(iter(why.values())))
-
-
-def _in_queue(job: LiveJob, node: LiveNode) -> bool:
-    return not job.partition or not node.partitions or job.partition in node.partitions
 
 
 def _taints(node: Object) -> list[Object]:

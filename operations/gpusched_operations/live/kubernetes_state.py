@@ -75,10 +75,14 @@ def _with_lost(cluster: LiveCluster) -> LiveCluster:
     lost = [job for job in lost if job.gpus or (job.asks and not job.asks.endswith((NOT_READ, CLAIMS)))]
     held, nodes = occupancy(cluster), []
     for node in cluster.nodes:
-        more = sum(job.gpus or node.gpus for job in lost if not job.partition or job.partition in node.partitions)
+        more = sum(job.gpus or node.gpus for job in lost if in_queue(job, node))
         allocated = min(node.gpus, held[node.name].held + more) if more else node.allocated
         nodes.append(replace(node, allocated=allocated))
     return replace(cluster, nodes=tuple(nodes))
+
+
+def in_queue(job: LiveJob, node: LiveNode) -> bool:
+    return not job.partition or not node.partitions or job.partition in node.partitions
 
 
 def node_of(pod: Object, bound: Mapping[str, Any]) -> str:

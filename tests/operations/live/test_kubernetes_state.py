@@ -350,8 +350,10 @@ def test_gpus_of_a_workload_whose_nodes_nobody_tells_are_free_on_no_node_that_it
     objects = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 2})]
     queue = {"kind": "ClusterQueue", "metadata": {"name": "q"}}
     queue |= {"spec": {"resourceGroups": [{"coveredResources": [GPU], "flavors": [{"name": "any"}]}]}}
-    found = kueue_cluster([*objects, queue, a_workload("lost", {GPU: 4}, admission={"clusterQueue": "q"})], AT)
-    assert held(found) == {"n1": (4, 4), "n2": (2, 2)}
+    objects += [a_workload("lost", {GPU: 4}, admission={"clusterQueue": "q"}), a_workload("w", {GPU: 8})]
+    for found in (kueue_cluster([*objects, queue], AT), kueue_cluster(objects, AT)):
+        assert held(found) == {"n1": (4, 4), "n2": (2, 2)}
+        assert "lab/w" not in accepted(found)[0]
 
 
 def test_pods_hold_what_they_ask_for_once_whoever_made_them() -> None:
