@@ -460,6 +460,54 @@ def test_a_job_gets_the_types_of_gpus_of_whose_nodes_it_may_be_on_all() -> None:
     assert found.jobs[0].gpu_type == "NVIDIA-H100-80GB-HBM3"
 
 
+@pytest.mark.parametrize(
+    ("holds", "gpu_type", "said"),
+    [("n1", "NVIDIA-A100-SXM4-40GB", ""), ("n2", None, "does not tolerate the taint dedicated=vision:NoSchedule")],
+)
+def test_a_job_that_runs_moves_to_no_node_that_its_pods_may_not_be_on(
+    holds: str, gpu_type: str | None, said: str
+) -> None:
+    """It keeps what it has where that is of a type that it would not get again."""
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8}, product="NVIDIA-H100-80GB-HBM3")]
+    nodes[1]["spec"] = {"taints": [TAINT]}
+    others = [a_workload(name, {GPU: 1}, spec=TOLERATES) for name in ("a", "b")]
+    runs = a_workload("runs", {GPU: 4}, admission={"clusterQueue": "q"})
+    runs["metadata"]["annotations"] = {"gpusched": "checkpoint=yes"}
+    found = kueue_cluster([*nodes, *others, runs, a_pod("runs-0", {GPU: 4}, holds, "runs")], AT)
+    assert found.nodes[1].available
+    job = next(job for job in found.jobs if job.id == "lab/runs")
+    assert (job.gpu_type, job.holds) == (gpu_type, ((holds, 4),))
+    assert job.unfit.startswith(said)
+    assert bool(job.unfit) == bool(said)
+
+
+def test_jobs_that_are_over_do_not_make_a_node_with_a_taint_available() -> None:
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8})]
+    nodes[1]["spec"] = {"taints": [TAINT]}
+    over = {"conditions": [{"type": "Finished", "status": "True"}]}
+    others = [a_workload(name, {GPU: 1}, spec=TOLERATES, **over) for name in ("a", "b")]
+    made = request_of(kueue_cluster([*nodes, *others, a_workload("w", {GPU: 1})], AT), JobRules(), "edf")
+    assert "which not more than half of the jobs tolerate" in made.nodes_left_out["n2"]
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ({"key": ["zone"], "operator": "Exists"}, "key of a node affinity = ['zone']; allowed: the name of a label"),
+        ({"key": "count", "operator": "Gt", "values": ["9" * 5000]}, "fields that Kubernetes does not write"),
+    ],
+)
+def test_an_affinity_that_cannot_be_read_costs_only_its_job(expression: dict[str, Any], said: str) -> None:
+    node = a_node("n1", {GPU: 8})
+    node["metadata"]["labels"]["count"] = "3"
+    term = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}}
+    objects = [node, a_workload("plain", {GPU: 1}), a_workload("odd", {GPU: 1}, spec=spec)]
+    told, left_out = accepted(kueue_cluster(objects, AT))
+    assert told == {"lab/plain": "start"}
+    assert said in left_out["lab/odd"]
+
+
 def test_a_node_with_a_taint_that_hardly_a_job_tolerates_is_left_out() -> None:
     nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8})]
     nodes[1]["spec"] = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}
