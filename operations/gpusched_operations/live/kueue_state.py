@@ -75,7 +75,9 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
         kinds.setdefault(str(each.get("kind")), []).append(each)
     if not kinds.keys() & {"Workload", "ClusterQueue", "Pod"}:
         raise InputError(
-            "--kueue", ", ".join(sorted(kinds)), "objects of kind Workload among them, with those of kind Node"
+            "--kueue",
+            ", ".join(sorted(kinds)) or "no objects",
+            "objects of kind Workload, ClusterQueue or Pod among them, with those of kind Node",
         )
     queues = _Queues.of(kinds)
     nodes: Nodes = live_nodes(kinds.get("Node", []), queues.of_labels, kinds.get("ResourceSlice", []))
@@ -180,7 +182,8 @@ def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], nodes: Nod
         return _asking(base, thing, queues.types(queue), held_by_pods(own, {}, nodes) if holds else HeldByPods(nodes))
     except UNREADABLE as error:
         held = fields_of(held_by_pods(own, {}, nodes)) if holds else {}
-        return replace(base, unfit=in_words(error), asks=CANNOT_BE_READ, **held)
+        elsewhere = _elsewhere(thing, held) if holds else ""
+        return replace(base, unfit=elsewhere or in_words(error), asks="" if elsewhere else CANNOT_BE_READ, **held)
 
 
 def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPods) -> LiveJob:
@@ -194,11 +197,12 @@ def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPod
     if runs and not held.holds.total() and not held.parts():
         _add_assigned(held, base.id, mapping_at(thing, "status", "admission"), spec)
     limit_s, own = spec.get("maximumExecutionTimeSeconds"), fields_of(held)
-    lost = runs and asked.gpus and not own["holds"] and not own["parts"]
-    why = "Kueue admitted it, and neither pods nor a topology tell its nodes" if lost else ""
-    elsewhere = str(at(thing, "status", "clusterName") or "") if lost else ""
-    if elsewhere:
-        why = f"runs in the cluster {elsewhere}"
+    asks, elsewhere = asked.asks or _asks_for_types(gpu_types), _elsewhere(thing, own) if runs else ""
+    why = ""
+    if elsewhere and (asked.gpus or asks):
+        why = elsewhere
+    elif runs and asked.gpus and not own["holds"] and not own["parts"]:
+        why = "Kueue admitted it, and neither pods nor a topology name its nodes"
     return replace(
         base,
         script=asked.image,
@@ -210,9 +214,15 @@ def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPod
         restarts=whole("requeueState.count", at(thing, "status", "requeueState", "count")),
         nodes=len(own["holds"]) or max(1, asked.pods),
         unfit=asked.unfit or why,
-        asks=asked.asks or _asks_for_types(gpu_types),
+        asks="" if elsewhere else asks,
         **own,
     )
+
+
+def _elsewhere(thing: Object, own: Mapping[str, Any]) -> str:
+    """Return that a workload which runs, and holds nothing here, is in another cluster; empty: it is not."""
+    name = at(thing, "status", "clusterName")
+    return f"runs in the cluster {name}" if name and not own["holds"] and not own["parts"] else ""
 
 
 def _asks_for_types(gpu_types: str | None) -> str:

@@ -66,7 +66,7 @@ def test_workloads_of_kueue() -> None:
     assert jobs["job-off-3"].gpu_type == "NVIDIA-A100-SXM4-40GB|Tesla-V100-SXM2-16GB"
     assert (wide.gpus, wide.nodes, wide.holds, wide.submit_s) == (4, 1, (("n1", 4),), HALF_PAST_EIGHT)
     assert jobs["job-over-4"].outcome == "failed"
-    assert "tell its nodes" in jobs["job-where-6"].unfit
+    assert "name its nodes" in jobs["job-where-6"].unfit
     assert "no workload" in jobs["notebook"].unfit
 
 
@@ -101,6 +101,13 @@ def test_many_documents_and_json_say_the_same() -> None:
 def test_texts_that_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="--kueue"):
         kueue_cluster(objects_of(text, "--kueue"), AT)
+
+
+def test_a_file_without_what_is_needed_is_refused_with_what_is_there() -> None:
+    allowed = "allowed: objects of kind Workload, ClusterQueue or Pod among them"
+    for text, there in (("", "no objects"), ("kind: Node", "Node")):
+        with pytest.raises(InputError, match=f"{there}'; {allowed}"):
+            kueue_cluster(objects_of(text, "--kueue"), AT)
 
 
 def pod(name: str, group: str | None, gpus: int, node: str | None = None, **more: Any) -> dict[str, Any]:
@@ -547,8 +554,9 @@ def test_a_suspended_job_without_a_workload_is_in_the_list_once() -> None:
     assert "is suspended, and no workload" in left_out["lab/plain"]
 
 
-def test_a_workload_that_runs_in_another_cluster_holds_nothing_here() -> None:
-    away = a_workload("away", {GPU: 4}, admission={"clusterQueue": "q"}, clusterName="worker1")
+@pytest.mark.parametrize("asks", [{GPU: 4}, {"nvidia.com/mig-1g.5gb": 1}, {GPU: "many"}])
+def test_a_workload_that_runs_in_another_cluster_holds_nothing_here(asks: dict[str, Any]) -> None:
+    away = a_workload("away", asks, admission={"clusterQueue": "q"}, clusterName="worker1")
     found = kueue_cluster([a_node("n1", {GPU: 8}), away, a_workload("w", {GPU: 8})], AT)
     told, left_out = accepted(found)
     assert (held(found), told) == ({"n1": (0, 0)}, {"lab/w": "start"})
