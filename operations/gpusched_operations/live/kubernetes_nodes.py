@@ -99,7 +99,7 @@ def _claimed(slices: Iterable[Object]) -> dict[str, Counter[str]]:
 
 
 def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -> _Devices:
-    """Return what a node has; labels tell how many GPUs it has where each is offered several times."""
+    """Return what a node has; labels give the number of GPUs where each is offered several times."""
     offered = {name: quantity(name, value) for name, value in room.items() if is_accelerator(name)}
     there = sum(offered.pop(name, 0) for name in WHOLE_GPUS)
     shares = offered.pop(SHARED, 0)
@@ -118,7 +118,7 @@ def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -
     if not shared and labels.get("nvidia.com/gpu.sharing-strategy") in (None, "none", ""):
         return _Devices(there, others)
     gpus = count if count is not None else (there + shares) // replicas if replicas > 1 else 0
-    why = "" if gpus else "its GPUs are shared, and no label tells how many they are"
+    why = "" if gpus else "its GPUs are shared, and no label gives their number"
     return _Devices(gpus, (*others, (f"shares of {gpus or 'unknown'} GPUs", there + shares)), "share", why)
 
 

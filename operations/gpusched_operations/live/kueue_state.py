@@ -65,7 +65,7 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
     """Read a cluster from objects of Kueue: Workload, ClusterQueue, LocalQueue, ResourceFlavor, and Node and Pod.
 
     The nodes of a running workload are taken from its pods or its topology assignment; a workload of which neither is
-    there cannot be told to a policy, and so many GPUs of each node of its queue are not free.
+    there goes to no policy, and so many GPUs of each node of its queue are not free.
 
     Args:
         objects: The objects, in any order; of other kinds they are not read.
@@ -84,8 +84,8 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
     if any(queues.flavours.values()):
         nodes = {name: each if each[0].partitions else (_in_no_queue(each[0]), each[1]) for name, each in nodes.items()}
     pods, workloads = kinds.get("Pod", []), kinds.get("Workload", [])
-    told: set[str] = set()
-    jobs = [_workload(each, queues, pods, nodes, told) for each in workloads]
+    known: set[str] = set()
+    jobs = [_workload(each, queues, pods, nodes, known) for each in workloads]
     specs = {
         job.id: specs_with_gpus(
             (mapping_at(each, "template") for each in objects_at(thing, "spec", "podSets")),
@@ -94,7 +94,7 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
         for thing, job in zip(workloads, jobs, strict=True)
     }
     nodes, jobs = placed(kinds.get("Node", []), nodes, jobs, specs)
-    others = (pod for pod in pods if full_name(pod) not in told)
+    others = (pod for pod in pods if full_name(pod) not in known)
     jobs += pods_alone(others, nodes, "no workload of Kueue stands for it")
     owners = {f"{job.account}/{job.name}" for job in jobs}
     jobs += suspended(objects, owners, "is suspended, and no workload of Kueue stands for it")
@@ -152,13 +152,13 @@ class _Queues:
         return "|".join(dict.fromkeys(each for each in found if each)) or None if None not in found else None
 
 
-def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], nodes: Nodes, told: set[str]) -> LiveJob:
-    """Return the job of a workload; its pods are added to those told."""
+def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], nodes: Nodes, known: set[str]) -> LiveJob:
+    """Return the job of a workload; the names of its pods are added to those known."""
     namespace = str(at(thing, "metadata", "namespace") or "default")
     owners = [str(each.get("name")) for each in objects_at(thing, "metadata", "ownerReferences")]
     names = {*owners, str(at(thing, "metadata", "name"))}
     own = [pod for pod in pods if str(at(pod, "metadata", "namespace") or "default") == namespace and _of(pod, names)]
-    told |= {full_name(pod) for pod in own}
+    known |= {full_name(pod) for pod in own}
     phase, outcome, reason = _phase_of_workload(thing)
     spec, admission = mapping_at(thing, "spec"), mapping_at(thing, "status", "admission")
     local = f"{namespace}/{spec.get('queueName')}"

@@ -537,20 +537,34 @@ def test_a_suspended_job_without_a_workload_is_in_the_list_once() -> None:
         return {"kind": kind, "metadata": {"name": name, "namespace": "lab"}, "spec": spec}
 
     template = {"template": {"spec": {"containers": [{"resources": {"limits": {GPU: "2"}}}]}}}
+    replicas = {"Master": template, "Worker": {"replicas": 3, **template}}
+    inner = {"spec": {"parallelism": 4, "completions": 4, **template}}
     owned = a_workload("job-known-1", {GPU: 2})
     owned["metadata"]["ownerReferences"] = [{"name": "known"}]
     objects = [
         a_node("n1", {GPU: 8}),
         owned,
         job("known", "Job", {"suspend": True, **template}),
-        job("plain", "Job", {"suspend": True, **template}),
-        job("mpi", "MPIJob", {"runPolicy": {"suspend": True}, "mpiReplicaSpecs": {"Worker": template}}),
+        job("plain", "Job", {"suspend": True, "parallelism": 4, **template}),
+        job("torch", "PyTorchJob", {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": replicas}),
+        job("set", "JobSet", {"suspend": True, "replicatedJobs": [{"name": "w", "replicas": 2, "template": inner}]}),
+        job("odd", "Job", {"suspend": True, "parallelism": "four", **template}),
+        job("none", "Job", {"suspend": True, "parallelism": 0, **template}),
+        job("nightly", "CronJob", {"suspend": True, "schedule": "0 3 * * *", "jobTemplate": {"spec": template}}),
         job("runs", "Job", template),
         job("cpu", "Job", {"suspend": True, "template": {"spec": {"containers": [{}]}}}),
     ]
-    told, left_out = accepted(kueue_cluster(objects, AT))
+    found = kueue_cluster(objects, AT)
+    told, left_out = accepted(found)
     assert told == {"lab/job-known-1": "start"}
-    assert set(left_out) == {"lab/plain", "lab/mpi"}
+    assert set(left_out) == {"lab/plain", "lab/torch", "lab/set", "lab/odd"}
+    assert {job.id: job.gpus for job in found.jobs if job.unfit} == {
+        "lab/plain": 8,
+        "lab/torch": 8,
+        "lab/set": 16,
+        "lab/odd": 0,
+    }
+    assert "parallelism = 'four'; allowed: a whole number" in left_out["lab/odd"]
     assert "is suspended, and no workload" in left_out["lab/plain"]
 
 
