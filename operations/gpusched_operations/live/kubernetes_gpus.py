@@ -59,9 +59,9 @@ class PodGpus(NamedTuple):
     slices: int = 0
 
 
-def is_accelerator(name: str) -> bool:
+def is_accelerator(name: object) -> bool:
     """Return whether a resource may be an accelerator: one of a device plugin, and not of networks and the like."""
-    return not _NO_ACCELERATOR.search(name)
+    return not _NO_ACCELERATOR.search(str(name))
 
 
 def gpu_type_of(labels: Mapping[str, Any]) -> str | None:
@@ -189,7 +189,7 @@ def pod_gpus(pod: Object) -> PodGpus:
 def groups_of(pod: Object) -> list[str]:
     """Return the names of the GPUs that a pod shares with others, or that it reserves for them."""
     labels = mapping_at(pod, "metadata", "labels")
-    return [str(value) for name, value in labels.items() if name.partition("/")[0] == GROUP_OF_GPU]
+    return [str(value) for name, value in labels.items() if str(name).partition("/")[0] == GROUP_OF_GPU]
 
 
 def is_reservation(pod: Object) -> bool:

@@ -82,7 +82,7 @@ def live_nodes(
 
 def _registered(annotations: Mapping[str, Any]) -> int:
     """Return the GPUs that a device plugin which shares them names in an annotation, such as those of HAMi; 0: none."""
-    text = next((str(value) for name, value in annotations.items() if _REGISTER.search(name)), "")
+    text = next((str(value) for name, value in annotations.items() if _REGISTER.search(str(name))), "")
     return len(set(re.findall(r"GPU-[0-9A-Za-z-]+", text)))
 
 
@@ -106,7 +106,7 @@ def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -
     others = tuple(sorted((name, many) for name, many in offered.items() if many))
     count, product = _label(labels, _COUNTS), str(labels.get(TYPE_LABELS[0], ""))
     replicas = _label(labels, _REPLICAS) or 1
-    divided = next((f"{each}" for name, each in labels.items() if _PARTITION.search(name)), "")
+    divided = next((f"{each}" for name, each in labels.items() if _PARTITION.search(str(name))), "")
     divided = "" if divided.lower().startswith("spx") else divided
     if not there and not shares:
         why = f"its GPUs are asked for by {CLAIMS}" if claimed else "it offers none of its GPUs"

@@ -115,7 +115,7 @@ def comment_of(thing: Object) -> str:
 
 
 def in_words(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else f"fields that Kubernetes does not write: {error}"
+    return str(error) if isinstance(error, InputError) else "fields that Kubernetes does not write"
 
 
 def quota_named(reason: str) -> str:

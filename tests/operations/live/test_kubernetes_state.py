@@ -425,6 +425,9 @@ TAINT = {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
 TOLERATES = {"tolerations": [{"key": "dedicated", "operator": "Equal", "value": "vision"}]}
 
 
+ODD = {"coveredResources": 5}
+
+
 def on_zone_b(operator: str, *values: str) -> dict[str, Any]:
     term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": list(values)}]}
     return {
@@ -495,6 +498,25 @@ def test_jobs_that_are_over_do_not_make_a_node_with_a_taint_available() -> None:
     others = [a_workload(name, {GPU: 1}, spec=TOLERATES, **over) for name in ("a", "b")]
     made = request_of(kueue_cluster([*nodes, *others, a_workload("w", {GPU: 1})], AT), JobRules(), "edf")
     assert "which not more than half of the jobs tolerate" in made.nodes_left_out["n2"]
+
+
+def test_names_that_are_no_texts_cost_nothing() -> None:
+    """YAML reads a name without quotes, such as 5, as a number."""
+    pods = [a_pod("p", {GPU: 2, 5: 1}, "n1"), a_workload("w", {GPU: 1, 5: 1})]  # type: ignore[dict-item]
+    node = a_node("n1", {GPU: 8, 5: 1})  # type: ignore[dict-item]
+    pods[0]["metadata"]["labels"] = node["metadata"]["annotations"] = {5: "a"}
+    node["metadata"]["labels"][5] = "a"
+    found = kueue_cluster([node, *pods], AT)
+    assert (held(found), accepted(found)[0]) == ({"n1": (2, 0)}, {"lab/w": "start"})
+
+
+def test_an_error_has_no_phrase_of_python() -> None:
+    with pytest.raises(InputError, match=r"a field of another form'; allowed: objects as Kubernetes writes them$"):
+        kueue_cluster([a_node("n1", {GPU: 8}), {"kind": "ClusterQueue", "spec": {"resourceGroups": [ODD]}}], AT)
+    odd = a_workload("odd", {GPU: 1})
+    odd["spec"]["maximumExecutionTimeSeconds"] = "long"
+    left_out = accepted(kueue_cluster([a_node("n1", {GPU: 8}), odd, a_workload("w", {GPU: 1})], AT))[1]
+    assert left_out == {"lab/odd": "fields that Kubernetes does not write"}
 
 
 @pytest.mark.parametrize(
