@@ -303,7 +303,7 @@ def test_shares_by_time_slicing_are_not_placed_as_gpus() -> None:
     waits = a_workload("eight", {GPU: "8"})
     free = kueue_cluster([slow, waits], AT)
     assert accepted(free)[0] == {}
-    with pytest.raises(InputError, match="hold all GPUs"):
+    with pytest.raises(InputError, match="hold all of its GPUs"):
         accepted(kueue_cluster([slow, waits, a_pod("p", {GPU: 1}, "n1")], AT))
 
 
