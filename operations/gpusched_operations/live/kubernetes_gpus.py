@@ -22,7 +22,7 @@ TYPE_LABELS = (
     *("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "amd.com/gpu.product-name", "accelerator"),
     *("gpu.nvidia.com/model", "karpenter.k8s.aws/instance-gpu-name", "k8s.amazonaws.com/accelerator"),
 )
-"""Labels of nodes that tell the type of their GPUs, and node selectors that ask for one."""
+"""Labels of nodes that name the type of their GPUs, and node selectors that ask for one."""
 
 NO_TYPE = "gpu"
 WHOLE_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
@@ -40,7 +40,7 @@ _NO_ACCELERATOR = re.compile(
     r"^[^/]*$|kubernetes\.io/|(^|[/._\-])(rdma|infiniband|sriov|roce|mlnx|mellanox|hostdev|vhost|(ib|hca|efa|fuse|kvm|tun)\b)"
 )
 _NO_COUNT = re.compile(r"mem|core|percent")
-"""Resources that say how much of a GPU a pod has, not how many."""
+"""Resources that are an amount of each GPU of a pod, not a number of GPUs."""
 
 
 class PodGpus(NamedTuple):
@@ -59,9 +59,9 @@ class PodGpus(NamedTuple):
     slices: int = 0
 
 
-def is_accelerator(name: str) -> bool:
+def is_accelerator(name: object) -> bool:
     """Return whether a resource may be an accelerator: one of a device plugin, and not of networks and the like."""
-    return not _NO_ACCELERATOR.search(name)
+    return not _NO_ACCELERATOR.search(str(name))
 
 
 def gpu_type_of(labels: Mapping[str, Any]) -> str | None:
@@ -119,7 +119,7 @@ class AskedByPods:
         gpu_type: The type that they ask for; None: any.
         image: The image of the first.
         asks: What they ask for that is no whole GPU; empty: nothing.
-        unfit: Why no policy can be told of such a job; empty: it can.
+        unfit: Why such a job goes to no policy; empty: it may.
     """
 
     def __init__(self) -> None:
@@ -157,7 +157,7 @@ class HeldByPods:
         return tuple((node, gpu, many) for (node, gpu), many in sorted(self._parts.items()) if many)
 
     def add(self, node: str, name: str, asked: PodGpus, groups: Iterable[str] = ()) -> None:
-        """Add what a pod holds, by its name, what it asks for, and the names of GPUs that it shares, where told."""
+        """Add what a pod holds, by its name, what it asks for, and the names of GPUs that it shares; none: unknown."""
         many, shares, slices = asked.many, asked.shares, asked.slices
         kind = self._nodes[node][1] if node in self._nodes else "whole"
         if kind != "whole":
@@ -189,7 +189,7 @@ def pod_gpus(pod: Object) -> PodGpus:
 def groups_of(pod: Object) -> list[str]:
     """Return the names of the GPUs that a pod shares with others, or that it reserves for them."""
     labels = mapping_at(pod, "metadata", "labels")
-    return [str(value) for name, value in labels.items() if name.partition("/")[0] == GROUP_OF_GPU]
+    return [str(value) for name, value in labels.items() if str(name).partition("/")[0] == GROUP_OF_GPU]
 
 
 def is_reservation(pod: Object) -> bool:

@@ -82,7 +82,7 @@ def live_nodes(
 
 def _registered(annotations: Mapping[str, Any]) -> int:
     """Return the GPUs that a device plugin which shares them names in an annotation, such as those of HAMi; 0: none."""
-    text = next((str(value) for name, value in annotations.items() if _REGISTER.search(name)), "")
+    text = next((str(value) for name, value in annotations.items() if _REGISTER.search(str(name))), "")
     return len(set(re.findall(r"GPU-[0-9A-Za-z-]+", text)))
 
 
@@ -99,14 +99,14 @@ def _claimed(slices: Iterable[Object]) -> dict[str, Counter[str]]:
 
 
 def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -> _Devices:
-    """Return what a node has; labels tell how many GPUs it has where each is offered several times."""
+    """Return what a node has; labels give the number of GPUs where each is offered several times."""
     offered = {name: quantity(name, value) for name, value in room.items() if is_accelerator(name)}
     there = sum(offered.pop(name, 0) for name in WHOLE_GPUS)
     shares = offered.pop(SHARED, 0)
     others = tuple(sorted((name, many) for name, many in offered.items() if many))
     count, product = _label(labels, _COUNTS), str(labels.get(TYPE_LABELS[0], ""))
     replicas = _label(labels, _REPLICAS) or 1
-    divided = next((f"{each}" for name, each in labels.items() if _PARTITION.search(name)), "")
+    divided = next((f"{each}" for name, each in labels.items() if _PARTITION.search(str(name))), "")
     divided = "" if divided.lower().startswith("spx") else divided
     if not there and not shares:
         why = f"its GPUs are asked for by {CLAIMS}" if claimed else "it offers none of its GPUs"
@@ -118,7 +118,7 @@ def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -
     if not shared and labels.get("nvidia.com/gpu.sharing-strategy") in (None, "none", ""):
         return _Devices(there, others)
     gpus = count if count is not None else (there + shares) // replicas if replicas > 1 else 0
-    why = "" if gpus else "its GPUs are shared, and no label tells how many they are"
+    why = "" if gpus else "its GPUs are shared, and no label gives their number"
     return _Devices(gpus, (*others, (f"shares of {gpus or 'unknown'} GPUs", there + shares)), "share", why)
 
 

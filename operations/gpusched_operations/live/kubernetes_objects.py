@@ -106,7 +106,7 @@ def as_written(field: str) -> Iterator[None]:
     except InputError:
         raise
     except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
-        raise InputError(field, f"a field of another form ({error})", "objects as Kubernetes writes them") from error
+        raise InputError(field, "a field of another form", "objects as Kubernetes writes them") from error
 
 
 def unix_time(value: Any) -> float | None:

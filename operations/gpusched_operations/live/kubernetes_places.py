@@ -12,7 +12,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_operations.live.kubernetes_gpus import TYPE_LABELS, WHOLE_GPUS, gpus_of_pod
 from gpusched_operations.live.kubernetes_objects import Object, at, mapping_at, objects_at
-from gpusched_operations.live.kubernetes_state import Nodes
+from gpusched_operations.live.kubernetes_state import UNREADABLE, Nodes, in_queue, in_words
 from gpusched_operations.live.state import LiveJob, LiveNode
 
 _KEEPS_OFF = ("NoSchedule", "NoExecute")
@@ -42,8 +42,9 @@ def placed(
 ) -> tuple[Nodes, list[LiveJob]]:
     """Return the nodes and jobs, with what taints and labels allow.
 
-    A node is not available if most of the jobs of its queues do not tolerate its taints. A job that waits gets the
-    types of GPUs of whose available nodes it may be on all; where there are none it is unfit.
+    A node is not available if it has a taint which not more than half of the jobs of its queues tolerate; jobs that
+    are over do not count. A job that waits or runs gets the types of GPUs of whose available nodes it may be on all; it
+    is unfit where there are none, or where what it holds is of another type.
 
     Args:
         objects: The objects of the nodes.
@@ -52,35 +53,37 @@ def placed(
     raw = {str(at(each, "metadata", "name")): each for each in objects}
     found: dict[str, tuple[LiveNode, str]] = {}
     for name, (node, kind) in nodes.items():
-        own = [specs[job.id] for job in jobs if specs.get(job.id) and _in_queue(job, node)]
+        own = [specs[job.id] for job in jobs if job.phase != "ended" and specs.get(job.id) and in_queue(job, node)]
         taint = next((each for each in _taints(raw[name]) if 2 * _tolerating(own, each) <= len(own)), None)
-        why = "" if taint is None else f" (taint {_text(taint)}, which most jobs do not tolerate)"
+        why = "" if taint is None else f" (taint {_text(taint)}, which not more than half of the jobs tolerate)"
         found[name] = (replace(node, available=node.available and not why, state=node.state + why), kind)
     return found, [_restricted(job, specs.get(job.id, []), found, raw) for job in jobs]
 
 
 def _restricted(job: LiveJob, specs: Sequence[Mapping[str, Any]], nodes: Nodes, raw: Mapping[str, Object]) -> LiveJob:
-    if job.phase != "pending" or job.unfit or not specs:
+    if job.phase not in ("pending", "running") or job.unfit or not specs:
         return job
     asked = None if job.gpu_type is None else job.gpu_type.split("|")
     there = [
         node
         for node, _ in nodes.values()
-        if node.gpus and node.available and _in_queue(job, node) and (asked is None or node.gpu_type in asked)
+        if node.gpus and node.available and in_queue(job, node) and (asked is None or node.gpu_type in asked)
     ]
-    why = {
-        node.gpu_type: f"{said}, as node {node.name}"
-        for node in there
-        if (said := next((text for spec in specs if (text := _may_not(spec, raw[node.name]))), ""))
-    }
+    try:
+        why = {
+            node.gpu_type: f"{said}, as node {node.name}"
+            for node in there
+            if (said := next((text for spec in specs if (text := _may_not(spec, raw[node.name]))), ""))
+        }
+    except UNREADABLE as error:
+        return replace(job, unfit=in_words(error))
     if not why:
         return job
-    types = sorted({node.gpu_type for node in there} - why.keys())
-    return replace(job, gpu_type="|".join(types)) if types else replace(job, unfit=next(iter(why.values())))
-
-
-def _in_queue(job: LiveJob, node: LiveNode) -> bool:
-    return not job.partition or not node.partitions or job.partition in node.partitions
+    held = {nodes[name][0].gpu_type for name, _ in job.holds if name in nodes}
+    types = ({node.gpu_type for node in there} | held) - why.keys()
+    if held & why.keys() or not types:
+        return replace(job, unfit=next(text for name, text in why.items() if not held & why.keys() or name in held))
+    return replace(job, gpu_type="|".join(sorted(types)))
 
 
 def _taints(node: Object) -> list[Object]:
@@ -138,10 +141,16 @@ def _may_not(spec: Mapping[str, Any], node: Object) -> str:
 
 
 def _holds(expression: Object, labels: Mapping[str, Any]) -> bool:
-    """Return whether an expression holds for labels; one that is not known does not."""
+    """Return whether an expression holds for labels; one that is not known does not.
+
+    Raises:
+        InputError: Its key is no text.
+    """
     key, listed = expression.get("key"), expression.get("values")
+    if not isinstance(key, str):
+        raise InputError("key of a node affinity", key, "the name of a label")
     values = [str(each) for each in listed] if isinstance(listed, list) else []
-    own = None if key not in labels else str(labels[str(key)])
+    own = None if key not in labels else str(labels[key])
     match expression.get("operator"):
         case "In":
             return own in values

@@ -14,9 +14,8 @@ from gpusched_operations.live.kubernetes_gpus import (
     CLAIMS,
     NOT_READ,
     OVER,
+    AskedByPods,
     HeldByPods,
-    PodGpus,
-    gpus_of_pod,
     is_reservation,
     pod_gpus,
 )
@@ -28,6 +27,7 @@ from gpusched_operations.live.kubernetes_objects import (
     mapping_at,
     objects_at,
     unix_time,
+    whole,
 )
 from gpusched_operations.live.occupancy import HOLDING, occupancy
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode
@@ -39,6 +39,9 @@ _QUOTA = re.compile(
     r"quota|cohort|borrow|overlimit|over its limit|maximum capacity|inadmissible|inactive", re.IGNORECASE
 )
 """What the reasons of Kueue and KAI-Scheduler name where a job waits for a quota, which is not modelled."""
+_TIMES = {"schedule", "schedules"}
+_NUMBERS = ("replicas", "parallelism")
+"""Fields beside a template: how many it is a template of."""
 _NO_FLAVOUR = re.compile(
     r"untolerated|affinity|does(n't| not) exist|not found|unavailable in|validation", re.IGNORECASE
 )
@@ -48,7 +51,7 @@ _NO_FLAVOUR = re.compile(
 def cluster_of_pods(
     manager: str, read_s: float, nodes: Nodes, pods: Iterable[Object], bound: Mapping[str, Any], jobs: list[LiveJob]
 ) -> LiveCluster:
-    """Return the cluster: with the GPUs that pods hold of each node, and those of jobs whose nodes nobody tells."""
+    """Return the cluster: with the GPUs that pods hold of each node, and those of jobs whose nodes are not known."""
     if not any(node.gpus or node.parts for node, _ in nodes.values()):
         raise InputError(f"--{manager}", f"{len(nodes)} nodes", "objects of kind Node with GPUs among them")
     allocated: Counter[str] = Counter()
@@ -70,15 +73,19 @@ def cluster_of_pods(
 
 
 def _with_lost(cluster: LiveCluster) -> LiveCluster:
-    """Return the cluster without the GPUs of jobs that run, and of which nobody tells where, on each of their nodes."""
+    """Return the cluster without the GPUs of jobs that run on unknown nodes, on each node that they may be on."""
     lost = [job for job in cluster.jobs if job.phase in HOLDING and not (job.holds or job.parts)]
     lost = [job for job in lost if job.gpus or (job.asks and not job.asks.endswith((NOT_READ, CLAIMS)))]
     held, nodes = occupancy(cluster), []
     for node in cluster.nodes:
-        more = sum(job.gpus or node.gpus for job in lost if not job.partition or job.partition in node.partitions)
+        more = sum(job.gpus or node.gpus for job in lost if in_queue(job, node))
         allocated = min(node.gpus, held[node.name].held + more) if more else node.allocated
         nodes.append(replace(node, allocated=allocated))
     return replace(cluster, nodes=tuple(nodes))
+
+
+def in_queue(job: LiveJob, node: LiveNode) -> bool:
+    return not job.partition or not node.partitions or job.partition in node.partitions
 
 
 def node_of(pod: Object, bound: Mapping[str, Any]) -> str:
@@ -97,7 +104,7 @@ def held_by_pods(pods: Iterable[Object], bound: Mapping[str, Any], nodes: Nodes)
 
 
 def fields_of(held: HeldByPods) -> dict[str, Any]:
-    """Return the fields of a job that say what it holds."""
+    """Return the fields of a job that have what it holds."""
     holds = tuple(sorted((node, many) for node, many in held.holds.items() if many))
     return {"holds": holds, "parts": held.parts()}
 
@@ -108,7 +115,7 @@ def comment_of(thing: Object) -> str:
 
 
 def in_words(error: Exception) -> str:
-    return str(error) if isinstance(error, InputError) else f"fields that Kubernetes does not write: {error}"
+    return str(error) if isinstance(error, InputError) else "fields that Kubernetes does not write"
 
 
 def quota_named(reason: str) -> str:
@@ -118,7 +125,7 @@ def quota_named(reason: str) -> str:
 
 
 def pods_alone(pods: Iterable[Object], nodes: Nodes, why: str, bound: Mapping[str, Any] | None = None) -> list[LiveJob]:
-    """Return pods as jobs that no policy is told: their GPUs are not free.
+    """Return pods as jobs that no policy gets: their GPUs are not free.
 
     Pods that only reserve a GPU for those that share it are none: what they hold shows in their nodes.
     """
@@ -144,36 +151,41 @@ def pods_alone(pods: Iterable[Object], nodes: Nodes, why: str, bound: Mapping[st
 
 
 def suspended(objects: Iterable[Object], known: Container[str], why: str) -> list[LiveJob]:
-    """Return suspended jobs of any kind that ask for GPUs as jobs that no policy is told: they have no pods.
+    """Return suspended jobs of any kind that ask for GPUs as jobs that no policy gets: they have no pods.
+
+    What makes jobs at given times, such as a CronJob, is none.
 
     Args:
-        known: Full names of those that are told in another way.
+        known: Full names of those that are listed already.
     """
     found = []
     for each in objects:
         spec = mapping_at(each, "spec")
-        is_suspended = True in (spec.get("suspend"), at(spec, "runPolicy", "suspend"))
+        is_suspended = True in (spec.get("suspend"), at(spec, "runPolicy", "suspend")) and not spec.keys() & _TIMES
         if not is_suspended or full_name(each) in known or objects_at(each, "metadata", "ownerReferences"):
             continue
-        for pod in _pod_specs(spec):
-            try:
-                asked, unfit = gpus_of_pod(pod, {}), why
-            except InputError as error:
-                asked, unfit = PodGpus(asks=CANNOT_BE_READ), str(error)
-            if asked.many or asked.asks:
-                name = str(at(each, "metadata", "name"))
-                found.append(LiveJob(full_name(each), name, gpus=asked.many, asks=asked.asks, unfit=unfit))
-                break
+        made = LiveJob(full_name(each), str(at(each, "metadata", "name")), unfit=why)
+        asked = AskedByPods()
+        try:
+            for pod, count in _pod_specs(spec):
+                asked.add(pod, {}, count)
+            made = replace(made, gpus=asked.gpus, asks=asked.asks)
+        except InputError as error:
+            made = replace(made, asks=CANNOT_BE_READ, unfit=str(error))
+        if made.wants_gpus:
+            found.append(made)
     return found
 
 
-def _pod_specs(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Return the specifications of pods at any depth of an object."""
+def _pod_specs(value: Any, count: int = 1) -> Iterator[tuple[Mapping[str, Any], int]]:
+    """Return the specifications of pods at any depth of an object, and how many pods each stands for."""
     if isinstance(value, Mapping):
         if "containers" in value:
-            yield value
-        for each in value.values():
-            yield from _pod_specs(each)
+            yield value, count
+        own = next((name for name in _NUMBERS if "template" in value and value.get(name) is not None), None)
+        many = count if own is None else count * whole(own, value[own])
+        for name, each in value.items():
+            yield from _pod_specs(each, many if name == "template" else count)
     elif isinstance(value, list):
         for each in value:
-            yield from _pod_specs(each)
+            yield from _pod_specs(each, count)

@@ -65,7 +65,7 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
     """Read a cluster from objects of Kueue: Workload, ClusterQueue, LocalQueue, ResourceFlavor, and Node and Pod.
 
     The nodes of a running workload are taken from its pods or its topology assignment; a workload of which neither is
-    there cannot be told to a policy, and so many GPUs of each node of its queue are not free.
+    there goes to no policy, and so many GPUs of each node of its queue are not free.
 
     Args:
         objects: The objects, in any order; of other kinds they are not read.
@@ -75,15 +75,17 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
         kinds.setdefault(str(each.get("kind")), []).append(each)
     if not kinds.keys() & {"Workload", "ClusterQueue", "Pod"}:
         raise InputError(
-            "--kueue", ", ".join(sorted(kinds)), "objects of kind Workload among them, with those of kind Node"
+            "--kueue",
+            ", ".join(sorted(kinds)) or "no objects",
+            "objects of kind Workload, ClusterQueue or Pod among them, with those of kind Node",
         )
     queues = _Queues.of(kinds)
     nodes: Nodes = live_nodes(kinds.get("Node", []), queues.of_labels, kinds.get("ResourceSlice", []))
     if any(queues.flavours.values()):
         nodes = {name: each if each[0].partitions else (_in_no_queue(each[0]), each[1]) for name, each in nodes.items()}
     pods, workloads = kinds.get("Pod", []), kinds.get("Workload", [])
-    told: set[str] = set()
-    jobs = [_workload(each, queues, pods, nodes, told) for each in workloads]
+    known: set[str] = set()
+    jobs = [_workload(each, queues, pods, nodes, known) for each in workloads]
     specs = {
         job.id: specs_with_gpus(
             (mapping_at(each, "template") for each in objects_at(thing, "spec", "podSets")),
@@ -92,7 +94,7 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
         for thing, job in zip(workloads, jobs, strict=True)
     }
     nodes, jobs = placed(kinds.get("Node", []), nodes, jobs, specs)
-    others = (pod for pod in pods if full_name(pod) not in told)
+    others = (pod for pod in pods if full_name(pod) not in known)
     jobs += pods_alone(others, nodes, "no workload of Kueue stands for it")
     owners = {f"{job.account}/{job.name}" for job in jobs}
     jobs += suspended(objects, owners, "is suspended, and no workload of Kueue stands for it")
@@ -150,13 +152,13 @@ class _Queues:
         return "|".join(dict.fromkeys(each for each in found if each)) or None if None not in found else None
 
 
-def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], nodes: Nodes, told: set[str]) -> LiveJob:
-    """Return the job of a workload; its pods are added to those told."""
+def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], nodes: Nodes, known: set[str]) -> LiveJob:
+    """Return the job of a workload; the names of its pods are added to those known."""
     namespace = str(at(thing, "metadata", "namespace") or "default")
     owners = [str(each.get("name")) for each in objects_at(thing, "metadata", "ownerReferences")]
     names = {*owners, str(at(thing, "metadata", "name"))}
     own = [pod for pod in pods if str(at(pod, "metadata", "namespace") or "default") == namespace and _of(pod, names)]
-    told |= {full_name(pod) for pod in own}
+    known |= {full_name(pod) for pod in own}
     phase, outcome, reason = _phase_of_workload(thing)
     spec, admission = mapping_at(thing, "spec"), mapping_at(thing, "status", "admission")
     local = f"{namespace}/{spec.get('queueName')}"
@@ -180,7 +182,8 @@ def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], nodes: Nod
         return _asking(base, thing, queues.types(queue), held_by_pods(own, {}, nodes) if holds else HeldByPods(nodes))
     except UNREADABLE as error:
         held = fields_of(held_by_pods(own, {}, nodes)) if holds else {}
-        return replace(base, unfit=in_words(error), asks=CANNOT_BE_READ, **held)
+        elsewhere = _elsewhere(thing, held) if holds else ""
+        return replace(base, unfit=elsewhere or in_words(error), asks="" if elsewhere else CANNOT_BE_READ, **held)
 
 
 def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPods) -> LiveJob:
@@ -194,11 +197,12 @@ def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPod
     if runs and not held.holds.total() and not held.parts():
         _add_assigned(held, base.id, mapping_at(thing, "status", "admission"), spec)
     limit_s, own = spec.get("maximumExecutionTimeSeconds"), fields_of(held)
-    lost = runs and asked.gpus and not own["holds"] and not own["parts"]
-    why = "Kueue admitted it, and neither pods nor a topology tell its nodes" if lost else ""
-    elsewhere = str(at(thing, "status", "clusterName") or "") if lost else ""
-    if elsewhere:
-        why = f"runs in the cluster {elsewhere}"
+    asks, elsewhere = asked.asks or _asks_for_types(gpu_types), _elsewhere(thing, own) if runs else ""
+    why = ""
+    if elsewhere and (asked.gpus or asks):
+        why = elsewhere
+    elif runs and asked.gpus and not own["holds"] and not own["parts"]:
+        why = "Kueue admitted it, and neither pods nor a topology name its nodes"
     return replace(
         base,
         script=asked.image,
@@ -210,9 +214,15 @@ def _asking(base: LiveJob, thing: Object, gpu_types: str | None, held: HeldByPod
         restarts=whole("requeueState.count", at(thing, "status", "requeueState", "count")),
         nodes=len(own["holds"]) or max(1, asked.pods),
         unfit=asked.unfit or why,
-        asks=asked.asks or _asks_for_types(gpu_types),
+        asks="" if elsewhere else asks,
         **own,
     )
+
+
+def _elsewhere(thing: Object, own: Mapping[str, Any]) -> str:
+    """Return that a workload which runs, and holds nothing here, is in another cluster; empty: it is not."""
+    name = at(thing, "status", "clusterName")
+    return f"runs in the cluster {name}" if name and not own["holds"] and not own["parts"] else ""
 
 
 def _asks_for_types(gpu_types: str | None) -> str:

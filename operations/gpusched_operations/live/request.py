@@ -19,7 +19,6 @@ from gpusched_operations.live.state import LiveCluster, LiveNode, parts_text
 from gpusched_operations.service.cluster import configuration_of
 from gpusched_operations.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
-ALL_HELD = "none: jobs that the policy is not told hold all GPUs"
 NO_GPU = "no GPU is left on which a job may start, so that all jobs wait"
 """Why no policy is asked."""
 UNSEEN = "jobs that cannot be seen"
@@ -71,8 +70,8 @@ def request_of(
         with_nodes: Whether it is an error that no node is left; else such a request has none, and no policy can decide.
 
     Raises:
-        InputError: No node is left (`cluster.nodes`; its value is `ALL_HELD` if jobs that are not told hold all GPUs),
-            the partition has no node with GPUs, or the clock of the rules begins after the present.
+        InputError: No node is left (`cluster.nodes`), the partition has no node with GPUs, or the clock of the rules
+            begins after the present.
     """
     rules = rules.on(cluster)
     if rules.clock.model_s(cluster.read_s) < 0.0:
@@ -100,8 +99,11 @@ def request_of(
     there = any(node.gpus and partition in (None, *node.partitions) for node in cluster.nodes)
     if not made.fields["cluster"]["nodes"] and (with_nodes or not there):
         whys = "; ".join(f"{name}: {why}" for name, why in nodes_left_out.items())
-        shown = ALL_HELD if usable.nodes else f"none{f' ({whys})' if whys else ''}"
-        raise InputError("cluster.nodes", shown, "at least one node with GPUs on which jobs may start")
+        raise InputError(
+            "cluster.nodes",
+            f"none{f' ({whys})' if whys else ''}",
+            "at least one node with GPUs on which jobs may start",
+        )
     return made
 
 

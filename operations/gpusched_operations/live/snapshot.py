@@ -141,12 +141,8 @@ def take_snapshot(
 def _request(
     cluster: LiveCluster, rules: JobRules, policy: str, partition: str | None, *, preemptive: bool
 ) -> LiveRequest | None:
-    try:
-        return request_of(cluster, rules, policy, partition=partition, preemptive=preemptive)
-    except InputError as error:
-        if error.field != "cluster.nodes":
-            raise
-    return None
+    made = request_of(cluster, rules, policy, partition=partition, preemptive=preemptive, with_nodes=False)
+    return made if made.fields["cluster"]["nodes"] else None
 
 
 def _for_policy(request: LiveRequest | None, policy: str) -> LiveRequest | None:

@@ -16,7 +16,7 @@ from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import ROUND, Journal
 from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.progress import JobProgress
-from gpusched_operations.live.request import ALL_HELD, NO_GPU, UNSEEN, LiveRequest, request_of
+from gpusched_operations.live.request import NO_GPU, UNSEEN, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.cluster import configuration_of
 
@@ -87,15 +87,17 @@ class ClusterWatch:
                 progress=reported,
                 partition=self.partition,
                 preemptive=self.preemptive,
+                with_nodes=False,
             )
+            if not request.fields["cluster"]["nodes"]:
+                self.journal.append(ROUND, read=cluster.read_s)
+                return f"{now}  {self._head(cluster)}{NO_GPU}{self._why_none(cluster, request)}"
             begin = self.ticks()
             answer = self.ask(request.fields)
             spent_s = self.ticks() - begin
         except (RunError, InputError) as error:
             self.journal.append(ROUND, read=cluster.read_s)
-            failed = self._failed("decide-failed", error)
-            none = isinstance(error, InputError) and error.value == ALL_HELD
-            return f"{now}  {f'{self._head(cluster)}{NO_GPU}' if none else failed}"
+            return f"{now}  {self._failed('decide-failed', error)}"
         would = actions_of(answer)
         new = {} if would == self._would and not said else {"would": would}
         self._would = would
@@ -168,6 +170,10 @@ class ClusterWatch:
         phases = Counter(job.phase for job in own)
         head = f"{phases['running'] + phases['ending']} run on {held} of {sum(nodes.values())} GPUs, "
         return f"{head}{phases['pending']} wait; " + (f"{UNSEEN} hold {unseen}; " if unseen else "")
+
+    def _why_none(self, cluster: LiveCluster, request: LiveRequest) -> str:
+        own = [node.name for node in cluster.nodes if node.gpus and self.partition in (None, *node.partitions)]
+        return f"; {own[0]}: {request.nodes_left_out[own[0]]}" + (", ..." if len(own) > 1 else "")
 
     def _line(self, cluster: LiveCluster, request: LiveRequest, would: list[dict[str, Any]]) -> str:
         out = f"; {len(request.left_out)} left out" if request.left_out else ""

@@ -66,7 +66,7 @@ def test_workloads_of_kueue() -> None:
     assert jobs["job-off-3"].gpu_type == "NVIDIA-A100-SXM4-40GB|Tesla-V100-SXM2-16GB"
     assert (wide.gpus, wide.nodes, wide.holds, wide.submit_s) == (4, 1, (("n1", 4),), HALF_PAST_EIGHT)
     assert jobs["job-over-4"].outcome == "failed"
-    assert "tell its nodes" in jobs["job-where-6"].unfit
+    assert "name its nodes" in jobs["job-where-6"].unfit
     assert "no workload" in jobs["notebook"].unfit
 
 
@@ -101,6 +101,13 @@ def test_many_documents_and_json_say_the_same() -> None:
 def test_texts_that_are_refused(text: str) -> None:
     with pytest.raises(InputError, match="--kueue"):
         kueue_cluster(objects_of(text, "--kueue"), AT)
+
+
+def test_a_file_without_what_is_needed_is_refused_with_what_is_there() -> None:
+    allowed = "allowed: objects of kind Workload, ClusterQueue or Pod among them"
+    for text, there in (("", "no objects"), ("kind: Node", "Node")):
+        with pytest.raises(InputError, match=f"{there}'; {allowed}"):
+            kueue_cluster(objects_of(text, "--kueue"), AT)
 
 
 def pod(name: str, group: str | None, gpus: int, node: str | None = None, **more: Any) -> dict[str, Any]:
@@ -296,7 +303,7 @@ def test_shares_by_time_slicing_are_not_placed_as_gpus() -> None:
     waits = a_workload("eight", {GPU: "8"})
     free = kueue_cluster([slow, waits], AT)
     assert accepted(free)[0] == {}
-    with pytest.raises(InputError, match="hold all GPUs"):
+    with pytest.raises(InputError, match="hold all of its GPUs"):
         accepted(kueue_cluster([slow, waits, a_pod("p", {GPU: 1}, "n1")], AT))
 
 
@@ -350,8 +357,10 @@ def test_gpus_of_a_workload_whose_nodes_nobody_tells_are_free_on_no_node_that_it
     objects = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 2})]
     queue = {"kind": "ClusterQueue", "metadata": {"name": "q"}}
     queue |= {"spec": {"resourceGroups": [{"coveredResources": [GPU], "flavors": [{"name": "any"}]}]}}
-    found = kueue_cluster([*objects, queue, a_workload("lost", {GPU: 4}, admission={"clusterQueue": "q"})], AT)
-    assert held(found) == {"n1": (4, 4), "n2": (2, 2)}
+    objects += [a_workload("lost", {GPU: 4}, admission={"clusterQueue": "q"}), a_workload("w", {GPU: 8})]
+    for found in (kueue_cluster([*objects, queue], AT), kueue_cluster(objects, AT)):
+        assert held(found) == {"n1": (4, 4), "n2": (2, 2)}
+        assert "lab/w" not in accepted(found)[0]
 
 
 def test_pods_hold_what_they_ask_for_once_whoever_made_them() -> None:
@@ -416,6 +425,9 @@ TAINT = {"key": "dedicated", "value": "vision", "effect": "NoSchedule"}
 TOLERATES = {"tolerations": [{"key": "dedicated", "operator": "Equal", "value": "vision"}]}
 
 
+ODD = {"coveredResources": 5}
+
+
 def on_zone_b(operator: str, *values: str) -> dict[str, Any]:
     term = {"matchExpressions": [{"key": "zone", "operator": operator, "values": list(values)}]}
     return {
@@ -458,6 +470,73 @@ def test_a_job_gets_the_types_of_gpus_of_whose_nodes_it_may_be_on_all() -> None:
     assert found.jobs[0].gpu_type == "NVIDIA-H100-80GB-HBM3"
 
 
+@pytest.mark.parametrize(
+    ("holds", "gpu_type", "said"),
+    [("n1", "NVIDIA-A100-SXM4-40GB", ""), ("n2", None, "does not tolerate the taint dedicated=vision:NoSchedule")],
+)
+def test_a_job_that_runs_moves_to_no_node_that_its_pods_may_not_be_on(
+    holds: str, gpu_type: str | None, said: str
+) -> None:
+    """It keeps what it has where that is of a type that it would not get again."""
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8}, product="NVIDIA-H100-80GB-HBM3")]
+    nodes[1]["spec"] = {"taints": [TAINT]}
+    others = [a_workload(name, {GPU: 1}, spec=TOLERATES) for name in ("a", "b")]
+    runs = a_workload("runs", {GPU: 4}, admission={"clusterQueue": "q"})
+    runs["metadata"]["annotations"] = {"gpusched": "checkpoint=yes"}
+    found = kueue_cluster([*nodes, *others, runs, a_pod("runs-0", {GPU: 4}, holds, "runs")], AT)
+    assert found.nodes[1].available
+    job = next(job for job in found.jobs if job.id == "lab/runs")
+    assert (job.gpu_type, job.holds) == (gpu_type, ((holds, 4),))
+    assert job.unfit.startswith(said)
+    assert bool(job.unfit) == bool(said)
+
+
+def test_jobs_that_are_over_do_not_make_a_node_with_a_taint_available() -> None:
+    nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8})]
+    nodes[1]["spec"] = {"taints": [TAINT]}
+    over = {"conditions": [{"type": "Finished", "status": "True"}]}
+    others = [a_workload(name, {GPU: 1}, spec=TOLERATES, **over) for name in ("a", "b")]
+    made = request_of(kueue_cluster([*nodes, *others, a_workload("w", {GPU: 1})], AT), JobRules(), "edf")
+    assert "which not more than half of the jobs tolerate" in made.nodes_left_out["n2"]
+
+
+def test_names_that_are_no_texts_cost_nothing() -> None:
+    """YAML reads a name without quotes, such as 5, as a number."""
+    pods = [a_pod("p", {GPU: 2, 5: 1}, "n1"), a_workload("w", {GPU: 1, 5: 1})]  # type: ignore[dict-item]
+    node = a_node("n1", {GPU: 8, 5: 1})  # type: ignore[dict-item]
+    pods[0]["metadata"]["labels"] = node["metadata"]["annotations"] = {5: "a"}
+    node["metadata"]["labels"][5] = "a"
+    found = kueue_cluster([node, *pods], AT)
+    assert (held(found), accepted(found)[0]) == ({"n1": (2, 0)}, {"lab/w": "start"})
+
+
+def test_an_error_has_no_phrase_of_python() -> None:
+    with pytest.raises(InputError, match=r"a field of another form'; allowed: objects as Kubernetes writes them$"):
+        kueue_cluster([a_node("n1", {GPU: 8}), {"kind": "ClusterQueue", "spec": {"resourceGroups": [ODD]}}], AT)
+    odd = a_workload("odd", {GPU: 1})
+    odd["spec"]["maximumExecutionTimeSeconds"] = "long"
+    left_out = accepted(kueue_cluster([a_node("n1", {GPU: 8}), odd, a_workload("w", {GPU: 1})], AT))[1]
+    assert left_out == {"lab/odd": "fields that Kubernetes does not write"}
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ({"key": ["zone"], "operator": "Exists"}, "key of a node affinity = ['zone']; allowed: the name of a label"),
+        ({"key": "count", "operator": "Gt", "values": ["9" * 5000]}, "fields that Kubernetes does not write"),
+    ],
+)
+def test_an_affinity_that_cannot_be_read_costs_only_its_job(expression: dict[str, Any], said: str) -> None:
+    node = a_node("n1", {GPU: 8})
+    node["metadata"]["labels"]["count"] = "3"
+    term = {"nodeSelectorTerms": [{"matchExpressions": [expression]}]}
+    spec = {"affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": term}}}
+    objects = [node, a_workload("plain", {GPU: 1}), a_workload("odd", {GPU: 1}, spec=spec)]
+    told, left_out = accepted(kueue_cluster(objects, AT))
+    assert told == {"lab/plain": "start"}
+    assert said in left_out["lab/odd"]
+
+
 def test_a_node_with_a_taint_that_hardly_a_job_tolerates_is_left_out() -> None:
     nodes = [a_node("n1", {GPU: 8}), a_node("n2", {GPU: 8})]
     nodes[1]["spec"] = {"taints": [{"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"}]}
@@ -480,25 +559,40 @@ def test_a_suspended_job_without_a_workload_is_in_the_list_once() -> None:
         return {"kind": kind, "metadata": {"name": name, "namespace": "lab"}, "spec": spec}
 
     template = {"template": {"spec": {"containers": [{"resources": {"limits": {GPU: "2"}}}]}}}
+    replicas = {"Master": template, "Worker": {"replicas": 3, **template}}
+    inner = {"spec": {"parallelism": 4, "completions": 4, **template}}
     owned = a_workload("job-known-1", {GPU: 2})
     owned["metadata"]["ownerReferences"] = [{"name": "known"}]
     objects = [
         a_node("n1", {GPU: 8}),
         owned,
         job("known", "Job", {"suspend": True, **template}),
-        job("plain", "Job", {"suspend": True, **template}),
-        job("mpi", "MPIJob", {"runPolicy": {"suspend": True}, "mpiReplicaSpecs": {"Worker": template}}),
+        job("plain", "Job", {"suspend": True, "parallelism": 4, **template}),
+        job("torch", "PyTorchJob", {"runPolicy": {"suspend": True}, "pytorchReplicaSpecs": replicas}),
+        job("set", "JobSet", {"suspend": True, "replicatedJobs": [{"name": "w", "replicas": 2, "template": inner}]}),
+        job("odd", "Job", {"suspend": True, "parallelism": "four", **template}),
+        job("none", "Job", {"suspend": True, "parallelism": 0, **template}),
+        job("nightly", "CronJob", {"suspend": True, "schedule": "0 3 * * *", "jobTemplate": {"spec": template}}),
         job("runs", "Job", template),
         job("cpu", "Job", {"suspend": True, "template": {"spec": {"containers": [{}]}}}),
     ]
-    told, left_out = accepted(kueue_cluster(objects, AT))
+    found = kueue_cluster(objects, AT)
+    told, left_out = accepted(found)
     assert told == {"lab/job-known-1": "start"}
-    assert set(left_out) == {"lab/plain", "lab/mpi"}
+    assert set(left_out) == {"lab/plain", "lab/torch", "lab/set", "lab/odd"}
+    assert {job.id: job.gpus for job in found.jobs if job.unfit} == {
+        "lab/plain": 8,
+        "lab/torch": 8,
+        "lab/set": 16,
+        "lab/odd": 0,
+    }
+    assert "parallelism = 'four'; allowed: a whole number" in left_out["lab/odd"]
     assert "is suspended, and no workload" in left_out["lab/plain"]
 
 
-def test_a_workload_that_runs_in_another_cluster_holds_nothing_here() -> None:
-    away = a_workload("away", {GPU: 4}, admission={"clusterQueue": "q"}, clusterName="worker1")
+@pytest.mark.parametrize("asks", [{GPU: 4}, {"nvidia.com/mig-1g.5gb": 1}, {GPU: "many"}])
+def test_a_workload_that_runs_in_another_cluster_holds_nothing_here(asks: dict[str, Any]) -> None:
+    away = a_workload("away", asks, admission={"clusterQueue": "q"}, clusterName="worker1")
     found = kueue_cluster([a_node("n1", {GPU: 8}), away, a_workload("w", {GPU: 8})], AT)
     told, left_out = accepted(found)
     assert (held(found), told) == ({"n1": (0, 0)}, {"lab/w": "start"})

@@ -123,7 +123,7 @@ def test_a_job_that_may_not_be_stopped_is_told_to_a_policy_that_stops_none() -> 
     assert [node["gpus"] for node in made.fields["cluster"]["nodes"]] == [4]
     assert made.fields["times"][entries(made)["8"]["seconds_per_epoch"]] == {"Vx4": 1000.0}
     assert {name: job["action"] for name, job in answer(made).items()} == {"7": "wait", "8": "keep"}
-    with pytest.raises(InputError, match="hold all GPUs"):
+    with pytest.raises(InputError, match="hold all of its GPUs"):
         request(waits, stays, nodes=NODES[:1])
 
 

@@ -200,17 +200,39 @@ def test_a_policy_that_cannot_decide_is_an_event_and_the_journal_goes_on(played:
     assert rows(played.path)["1"][1:4] == (f"{T + 5}", f"{T + 30}", f"{T + 1230}")
 
 
-def test_a_cluster_whose_gpus_others_hold_is_told_as_one(played: Played) -> None:
+@pytest.mark.parametrize("closed", [False, True])
+def test_a_cluster_without_a_gpu_for_anybody_is_no_failure(played: Played, closed: bool) -> None:
     read = played.read
 
     def full() -> LiveCluster:
         found = read()
-        return replace(found, jobs=(), nodes=tuple(replace(node, allocated=node.gpus) for node in found.nodes))
+        nodes = (replace(each, available=not closed, allocated=0 if closed else each.gpus) for each in found.nodes)
+        return replace(found, jobs=(), nodes=tuple(nodes))
 
     played.read = full
     played.go(120.0)
-    assert "jobs that cannot be seen hold" in played.said[1]
-    assert "no GPU is left on which a job may start" in played.said[1]
+    assert ("jobs that cannot be seen hold" in played.said[1]) == (not closed)
+    why = "v1: no job may start on it: " if closed else "v1: jobs that the policy is not told hold all of its GPUs"
+    assert f"no GPU is left on which a job may start, so that all jobs wait; {why}" in played.said[1]
+    assert played.events() == ["begin", "end"]
+    assert sum(line["kind"] == "round" for line in read_journal(played.path)) == 3
+
+
+def test_nodes_that_the_service_refuses_are_a_failure(played: Played) -> None:
+    def refuses(_: Mapping[str, Any]) -> dict[str, Any]:
+        raise InputError("cluster.nodes", "3 entries", "at most 2 entries")
+
+    played.ask = refuses
+    played.go(120.0)
+    assert "not decided: cluster.nodes" in played.said[1]
+    assert played.events().count("decide-failed") == 3
+
+
+def test_a_partition_without_nodes_is_a_failure(tmp_path: Path) -> None:
+    with Journal(tmp_path / "j", clock=lambda: T) as journal:
+        cluster = PlayedCluster(THREE, T)
+        said = ClusterWatch(cluster.read, JobRules.load(None), "edf", starts_all, journal, "nowhere").round()
+    assert "not decided: cluster.nodes" in said
 
 
 def test_jobs_of_which_nobody_saw_where_they_ran_are_not_compared(tmp_path: Path) -> None:
