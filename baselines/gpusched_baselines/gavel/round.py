@@ -181,7 +181,8 @@ class ByRounds:
         return self.shares(demand, rng)
 
     def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
-        place_by_priority(view.board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
+        kind = demand.kind.copy()  # one type of array, so that the kernel is compiled once
+        place_by_priority(view.board, demand.job, demand.config, kind, order, self.round_s, self.fills)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types in the order in which rounds fill them, (V,)."""

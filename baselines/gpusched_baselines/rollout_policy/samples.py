@@ -206,7 +206,7 @@ def plan_of(copy: SimulationCopy, rate: Floats, base: Base, order: Order | None 
         work.memory[order.job, REMEMBERED] = 0.0
         plan_by(copy.plan, rate, base)
         times[order.job] = own
-    return work.memory[:size, PLANNED]
+    return np.ascontiguousarray(work.memory[:size, PLANNED])
 
 
 def _wait_until(start: Board, job: int) -> float:

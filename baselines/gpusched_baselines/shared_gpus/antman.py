@@ -62,7 +62,7 @@ def _place_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mas
             continue
         if not may_own(board, opportunistic, job):
             continue
-        if place_guaranteed(board, opportunistic, gpus, closed, full, job):
+        if place_guaranteed(board, opportunistic, gpus, closed, full, job, np.inf):
             continue
         wanted = cheapest_guaranteed(board, opportunistic, np.zeros_like(full), job)
         if (
@@ -97,7 +97,7 @@ def _place_opportunistic(
         if config >= 0:
             put_share(board, opportunistic, gpus, job, config, node, gpu)
         elif not _guaranteed(board, job) and not _may_be_opportunistic(board, opportunistic, job):
-            place_guaranteed(board, opportunistic, gpus, closed, np.zeros_like(full), job)
+            place_guaranteed(board, opportunistic, gpus, closed, np.zeros_like(full), job, np.inf)
 
 
 @kernel

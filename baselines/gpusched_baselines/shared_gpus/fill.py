@@ -42,7 +42,7 @@ def plan_fill(board: Board, most_busy: float, number: int) -> None:
             continue
         if rank[i] == number - 1:
             placed = place_guaranteed(board, opportunistic, gpus, closed, full, job, -1.0)
-            placed = placed or place_guaranteed(board, opportunistic, gpus, closed, np.zeros_like(full), job)
+            placed = placed or place_guaranteed(board, opportunistic, gpus, closed, np.zeros_like(full), job, np.inf)
             if placed or _take_over(board, opportunistic, gpus, rank, i):
                 continue
         _fill_in(board, most_busy, opportunistic, gpus, rank[i], job)

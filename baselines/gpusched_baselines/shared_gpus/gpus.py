@@ -267,7 +267,7 @@ def _busiest(board: Board, gpus: Gpus, config: int, guaranteed: bool, node: int,
 
 @kernel
 def place_guaranteed(
-    board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
+    board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float
 ) -> bool:
     """Place a job on whole GPUs or with a guaranteed share, as cheaply as its due date allows; return whether it fits.
 
