@@ -182,7 +182,7 @@ def test_json_of_sacct_is_read_in_both_of_its_forms(tmp_path: Path):
     assert trace.start_s.tolist() == [300.0, 360.0]
     assert read(tmp_path, json.dumps(document), "jobs.json", where=["State = FAILED"]).user == ("v",)
     odd = document | {"jobs": [*document["jobs"], jobs[0] | {"tres": [1]}]}
-    with refused("jobs.json job 4", "another form of tres"):
+    with refused("jobs.json job 4", "without its times, or with another form of tres"):
         read(tmp_path, json.dumps(odd), "jobs.json")
     assert dict(read(tmp_path, json.dumps(odd), "jobs.json", skip_invalid=True).skipped)["is no job of this form"] == 1
     with refused("jobs.json: jobs", allowed="squeue --json"):
