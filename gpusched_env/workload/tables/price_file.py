@@ -99,7 +99,7 @@ def read_prices(path: str, given: PriceColumns = PriceColumns({})) -> PriceTable
 
 
 def _of_units(file: str, column_of: Mapping[str, str], prices: Floats | None) -> list[str]:
-    """Return what to check where the unit of prices is not told, or is not likely."""
+    """Return what to check where the unit of prices is not given, or is not likely."""
     if prices is None:
         return []
     field = next(field for field in ("eur_per_kwh", "eur_per_mwh") if field in column_of)

@@ -15,7 +15,7 @@ from gpusched_env.workload.tables.hourly_prices import HOUR_S
 LINE = "line of the file"
 Floats = NDArray[np.float64]
 ZONES = {"(CET/CEST)": "Europe/Brussels", "(WET/WEST)": "Europe/Lisbon", "(EET/EEST)": "Europe/Athens", "GMT": "UTC"}
-"""Time zones that names of columns tell; UTC is the other one."""
+"""Time zones by what stands for them in names of columns; UTC is the other one."""
 _DAYS = re.compile(r"(\d\d)[./](\d\d)[./](\d{4})[ T](.*)")
 _PERIOD = re.compile(r"(.+?)(?: \([A-Z]+\))?(?: - .*)?")
 TIME = "a time in ISO 8601 with its offset, as 2024-03-01T00:00+01:00; without offsets name the zone: "
