@@ -89,7 +89,7 @@ def first_reservation(board: Board, job: int, asked: Ints) -> tuple[float, Ints]
 
 @kernel
 def _backfill(board: Board, job: int, asked: Ints, head: int, of_head: Ints, shadow_s: float, later: Ints) -> None:
-    """Start a job if it ends by the shadow time, or if the head of the queue has enough GPUs beside it then.
+    """Start a job if it ends by the shadow time, or if the head of the queue then has enough other GPUs.
 
     What it takes of both tables of `later`, (2, N, 1 + G), is subtracted.
     """

@@ -132,7 +132,7 @@ def _test(
 
 @kernel
 def _earliest(board: Board, ends: Profile, nodes: Profile, job: int, config: int, reserves: bool) -> tuple[float, Ints]:
-    """Find the earliest start of a job with a configuration beside all reservations [s], and its nodes, (N,).
+    """Find the earliest start of a job with a configuration that keeps all reservations [s], and its nodes, (N,).
 
     A start is tested with the nodes that no reservation needs within the job's time limit from a time on: now, then
     when a reservation ends that had other nodes.

@@ -11,7 +11,7 @@ from gpusched_env.model.mechanism import Mechanism
 
 @dataclass(frozen=True, slots=True)
 class Rent(Mechanism):
-    """What held GPUs cost beside their energy; it is billed with the energy, and policies plan with it.
+    """What held GPUs cost in addition to their energy; it is billed with the energy, and policies plan with it.
 
     Args:
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0.

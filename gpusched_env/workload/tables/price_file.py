@@ -104,12 +104,12 @@ def _of_units(file: str, column_of: Mapping[str, str], prices: Floats | None) ->
         return []
     field = next(field for field in ("eur_per_kwh", "eur_per_mwh") if field in column_of)
     name, mean = column_of[field], float(np.mean(np.abs(prices)))
-    said = []
+    notes = []
     if name.lower() in ("lmp", "spp") or name in OASIS_PRICES or OTHER_UNITS.search(name):
-        said.append(f"{file}: numbers of {name} are taken as euros, whatever their currency.")
+        notes.append(f"{file}: numbers of {name} are taken as euros, whatever their currency.")
     if not LIKELY_EUR_PER_KWH[0] <= mean <= LIKELY_EUR_PER_KWH[1]:
-        said.append(f"{file}: {name} is read as {field}; its mean is {mean:.3g} €/kWh: check the unit.")
-    return said
+        notes.append(f"{file}: {name} is read as {field}; its mean is {mean:.3g} €/kWh: check the unit.")
+    return notes
 
 
 def _once(
