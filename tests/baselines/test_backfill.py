@@ -136,6 +136,15 @@ def test_ends_within_a_half_minute_count_together_for_slurm():
     assert starts(queue(rows, (5,)), SlurmBackfill()) == [0, 0, 100, 150]
 
 
+def test_the_precision_of_ends_doubles_as_slurm_looks_at_later_ones():
+    """From 120 s on ends within 30, 60 and 120 s count together: those at 200 and 235 s, and that at 165 alone."""
+    running = [(0.0, gpus, end, 1.0) for gpus, end in ((1, 100.0), (2, 165.0), (2, 200.0), (2, 235.0))]
+    rows = [*running, (1.0, 5, 50.0, 1.0), (2.0, 1, 220.0, 1.0)]
+    assert starts(queue(rows, (8,)), SlurmBackfill()) == [0, 0, 0, 0, 200, 2]  # ends before 235 s
+    rows[-2:] = (1.0, 3, 50.0, 1.0), (2.0, 1, 180.0, 1.0)
+    assert starts(queue(rows, (8,)), SlurmBackfill()) == [0, 0, 0, 0, 165, 165]
+
+
 def test_slurm_keeps_as_many_reservations_as_it_is_set_to():
     """Four nodes; a job on three of them at 100 s, one on all at 150, and one that may use the fourth."""
     rows = [(0.0, 2, 100.0, 1.0), (1.0, 3, 50.0, 1.0), (2.0, 4, 10.0, 1.0), (3.0, 1, 300.0, 1.0)]

@@ -279,6 +279,7 @@ def test_carbon_in_pounds_for_each_mwh_is_read_in_grams(tmp_path: Path):
     [
         ("MTU (UTC),Day-ahead Price (GBP/MWh)\n2025-09-01T00:00Z,80\n", "columns", "eur_per_mwh=COLUMN"),
         ("point_time,value,units\n2025-09-01T00:00Z,80,USD\n", "columns", "eur_per_mwh=COLUMN"),
+        ("time,Strompreis je kWh (EUR)\n2025-09-01T00:00Z,0.2\n", "columns", "eur_per_kwh="),
         ("time,Strompreis [ct/kWh] (EUR)\n2025-09-01T00:00Z,20\n", "columns", "eur_per_mwh=COLUMN"),
         ("valid_from,value_exc_vat,value_inc_vat\n2025-09-01T00:00Z,8,9\n", "columns", "eur_per_mwh=COLUMN"),
         ("day,Hour 1,Hour 2,Hour 3A,Hour 3B\n2025-09-01,8,9,8,\n", "columns", "a line for each period"),

@@ -174,7 +174,6 @@ def _when_it_fits(board: Board, ends: Profile, job: int, config: int, allowed: I
                 break
         if last < 0:
             break
-        window_s *= 2.0
         while k < size and ends.begin_s[k] > from_s + window_s:
             window_s *= 2.0
         chosen = choose_nodes(board, job, config, ends.free[last], allowed)

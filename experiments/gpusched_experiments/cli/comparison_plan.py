@@ -76,15 +76,15 @@ class ComparisonPlan:
     ) -> "ComparisonPlan":
         """Put options and workload together; an option that is None was not given."""
         scenario = workload.scenario
-        said = ComparisonSettings() if scenario is None else scenario.compare
-        made = _policies_of_file(said, scenario) if policies is None else parse_policies(policies)
+        settings = ComparisonSettings() if scenario is None else scenario.compare
+        made = _policies_of_file(settings, scenario) if policies is None else parse_policies(policies)
         chosen = tuple(made.values())
         names = [policy.name for policy in chosen]
-        text = _seeds_of_file(said, scenario) if seeds is None else seeds.strip()
+        text = _seeds_of_file(settings, scenario) if seeds is None else seeds.strip()
         numbers = parse_seeds(text, "--seeds")
         if workers is not None:
             checks.whole("--workers", workers)
-        against = _reference(said, reference, names)
+        against = _reference(settings, reference, names)
         demands = None if gpu_demand is None else [each.strip() for each in gpu_demand.split(",")]
         if demands is not None and (scenario is None or scenario.trace is None):
             raise InputError("--gpu-demand", gpu_demand, "nothing without a trace")
@@ -99,10 +99,10 @@ class ComparisonPlan:
             entered=tuple(made),
             seeds=numbers,
             reference=against,
-            workers=workers or said.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
+            workers=workers or settings.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
             backend=backend,
             gpu_demands=_gpu_demands(chosen_workload.scenario),
-            demands_given=demands is not None or said.gpu_demands is not None,
+            demands_given=demands is not None or settings.gpu_demands is not None,
         )
 
     def parts(self) -> list[tuple[str, Workload]]:
@@ -113,9 +113,9 @@ class ComparisonPlan:
         return [(rule, Workload(scenario.replace({"trace.gpu_demand": rule}))) for rule in self.gpu_demands]
 
 
-def _policies_of_file(said: ComparisonSettings, scenario: Scenario | None) -> dict[str, Policy]:
+def _policies_of_file(settings: ComparisonSettings, scenario: Scenario | None) -> dict[str, Policy]:
     known, traced = policy_descriptions(), scenario is not None and scenario.trace is not None
-    names = usual_policy_names(of_cluster=traced) if said.policies is None else said.policies
+    names = usual_policy_names(of_cluster=traced) if settings.policies is None else settings.policies
     for index, name in enumerate(names):
         if runs_code(name):  # a file that somebody sent must not run code
             raise InputError(f"compare.policies[{index}]", name, "nothing whose code would run: use --policies")
@@ -137,13 +137,13 @@ def _gpu_demands(scenario: Scenario | None) -> tuple[GpuDemand, ...]:
     return scenario.compare.gpu_demands or tuple(dict.fromkeys(ordered))
 
 
-def _seeds_of_file(said: ComparisonSettings, scenario: Scenario | None) -> str:
+def _seeds_of_file(settings: ComparisonSettings, scenario: Scenario | None) -> str:
     same = scenario is None or scenario.trace is not None
-    return said.seeds or (USUAL_SEEDS_OF_THE_SAME_JOBS if same else USUAL_SEEDS)
+    return settings.seeds or (USUAL_SEEDS_OF_THE_SAME_JOBS if same else USUAL_SEEDS)
 
 
-def _reference(said: ComparisonSettings, wanted: str | None, names: list[str]) -> str:
-    field, name = ("--reference", wanted) if wanted is not None else ("compare.reference", said.reference)
+def _reference(settings: ComparisonSettings, wanted: str | None, names: list[str]) -> str:
+    field, name = ("--reference", wanted) if wanted is not None else ("compare.reference", settings.reference)
     if name is None:
         return USUAL_REFERENCE if USUAL_REFERENCE in names else names[0]
     if name not in names:
