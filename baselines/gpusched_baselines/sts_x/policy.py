@@ -32,6 +32,14 @@ from gpusched_baselines.sts_x.plan import (
     spread,
     unadapted,
 )
+from gpusched_baselines.sts_x.power_price import (
+    Offers,
+    chooses_limits,
+    levels_by_price,
+    offers_of,
+    without_limits,
+    write_levels,
+)
 from gpusched_baselines.sts_x.type_prices import MOST_RECENT, with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -298,7 +306,9 @@ class StsX(PlannedPolicy):
     GPUs of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes that the
     round does not need. Where restarts take time, a job changes only if the change saves more than it costs, and jobs
     that keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where
-    they are, and the round whose jobs are expected to cost least is taken.
+    they are, and the round whose jobs are expected to cost least is taken. Under a cap, power has the least price at
+    which the power limits that jobs choose keep the site under it; where jobs may hold shares, which have no limits,
+    the round is planned within the cap instead.
 
     The policy plans the round as a whole at the decision on its first job; then it decides the jobs one by one. So one
     such policy should decide the whole round.
@@ -373,13 +383,32 @@ class StsX(PlannedPolicy):
 
     def _plan(self, view: View) -> None:
         board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
-        plan_round(board, self.parts, self._adaptation(view, board, self.rates(board)))
+        self.plan_adapted(view, board, self._adaptation(view, board, self.rates(board)))
+
+    def plan_adapted(self, view: View, board: Board, adaptation: Adaptation) -> None:
+        """Plan the round with an adaptation; write the plan of every job to the memory.
+
+        Args:
+            view: The view of the round.
+            board: Its board, with the times with which the round is planned.
+            adaptation: The adaptation of the round.
+        """
+        if not chooses_limits(board):
+            plan_round(board, self.parts, adaptation)
+            return
+        plan_round(without_limits(view, board), self.parts, adaptation)
+        offers = offers_of(board)
+        write_levels(board, offers, self._levels(board, offers))
+
+    def _levels(self, board: Board, offers: Offers) -> Ints:
+        """Return the power limit of every job of a plan under a cap, (N,); a reference rule overrides this."""
+        return levels_by_price(board, offers)
 
     def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:  # noqa: ARG002 - see below
         """Return the adaptation of the round: none here; an agent overrides this.
 
         Args:
-            board: Its board, with the times with which the round is planned.
+            board: Its board, with its cap and all limits, and the times with which the round is planned.
             rate: Cost rates of configurations to plan it with [€/s], (A, C).
         """
         return unadapted(int(board.count[at.ACTIVE]), rate)
