@@ -145,6 +145,9 @@ def test_power_has_the_least_price_at_which_the_limits_fit():
     for cap_kw, level in ((2.0, [0, 0]), (1.9, [0, 1]), (1.4, [1, 1]), (0.9, [1, PAUSED]), (0.4, [PAUSED] * 2)):
         board.clock[at.CAP_KW] = cap_kw
         assert levels_by_price(board, offers_of(board)).tolist() == level
+    for soft, level in ((0.3, [0, 0]), (0.9, [0, 1]), (1.1, [1, 1])):  # €/kWh, above 0.4 kW
+        board.site[at.SOFT_EUR] = soft
+        assert levels_by_price(board, offers_of(board)).tolist() == level
 
 
 def test_a_plan_made_without_a_cap_is_forgotten_when_a_cap_comes():

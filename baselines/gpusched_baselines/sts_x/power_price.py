@@ -166,17 +166,22 @@ def levels_by_price(board: Board, offers: Offers) -> Ints:
 
     The price is found by bisection. At a price μ a job chooses the limit at which an epoch costs least:
     cost + μ · kW · τ. What the steps between limits leave of the cap goes to the jobs whose time has most value per kW.
-    If no price suffices, jobs are paused, those of least value per kW first.
+    If no price suffices, jobs are paused, those of least value per kW first. Power above a soft cap has at most the
+    price of that, and no job is paused.
     """
-    level = np.zeros(offers.jobs.shape[0], dtype=np.int64)
+    level, most = np.zeros(offers.jobs.shape[0], dtype=np.int64), np.inf
+    if board.has_cap and board.site.shape[0] > 0:
+        most = board.site[at.SOFT_EUR] / 3600.0
     _write_choices(board, offers, level, 0.0)
     if fits(board, offers, level, 1.0):
         return level
-    best, low, high = level.copy(), 0.0, LEAST_PRICE
+    best, low, high = level.copy(), 0.0, min(LEAST_PRICE, most)
     _write_choices(board, offers, level, high)
-    while not fits(board, offers, level, 1.0) and high < MOST_PRICE:
-        low, high = high, 10.0 * high
+    while not fits(board, offers, level, 1.0) and high < min(MOST_PRICE, most):
+        low, high = high, min(10.0 * high, most)
         _write_choices(board, offers, level, high)
+    if most < np.inf and not fits(board, offers, level, 1.0):
+        return level
     for _ in range(TRIALS):
         middle = 0.5 * (low + high)
         _write_choices(board, offers, level, middle)
