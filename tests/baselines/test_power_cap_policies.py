@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.power_price import PAUSED, levels_by_price, offers_of
+from gpusched_baselines.sts_x.power_price import lower_by_price, offers_of
 from gpusched_env import (
     Configuration,
     GpuClusterEnv,
@@ -140,25 +140,30 @@ def test_power_has_the_least_price_at_which_the_limits_fit():
     """Full power costs 1 € and takes 1 h, half 0.625 € and 1.25 h: half is chosen from 1 and from 1/3 €/kWh more on."""
     made = kilowatt_cluster([hours_job(9.0, {FULL: 1.0, HALF: 1.25})] * 2, [2], [FULL, HALF])
     board = begin_run(made.with_mechanisms(PowerCap((0.0,), (2.0,)))).board
-    board.memory[:2, sim.PLANNED], board.memory[:2, sim.NODE] = 0, 0
-    board.memory[:2, of.BARE_VALUE] = 3.0 / HOUR, 2.0 / HOUR
-    for cap_kw, level in ((2.0, [0, 0]), (1.9, [0, 1]), (1.4, [1, 1]), (0.9, [1, PAUSED]), (0.4, [PAUSED] * 2)):
-        board.clock[at.CAP_KW] = cap_kw
-        assert levels_by_price(board, offers_of(board)).tolist() == level
-    for soft, level in ((0.3, [0, 0]), (0.9, [0, 1]), (1.1, [1, 1])):  # €/kWh, above 0.4 kW
-        board.site[at.SOFT_EUR] = soft
-        assert levels_by_price(board, offers_of(board)).tolist() == level
+    board.memory[:2, sim.NODE], board.memory[:2, of.BARE_VALUE] = 0, (3.0 / HOUR, 2.0 / HOUR)
+    hard = [(2.0, np.inf, [0, 0]), (1.9, np.inf, [0, 1]), (1.4, np.inf, [1, 1])]
+    soft = [(0.9, 0.3, [0, 0]), (0.9, 0.9, [0, 1]), (0.9, 1.1, [1, 1])]  # €/kWh above the cap
+    for cap_kw, eur_per_kwh, configs in hard + soft:
+        board.clock[at.CAP_KW], board.site[at.SOFT_EUR], board.memory[:2, sim.PLANNED] = cap_kw, eur_per_kwh, 0
+        assert lower_by_price(board)
+        assert board.memory[:2, sim.PLANNED].tolist() == configs
+    board.clock[at.CAP_KW], board.site[at.SOFT_EUR] = 0.9, np.inf
+    assert not lower_by_price(board)
 
 
-def test_a_plan_made_without_a_cap_is_forgotten_when_a_cap_comes():
-    """As where a request to the service has a cap, and the one before had none. With slack half is cheapest."""
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses jobs with slack
+def test_where_no_limits_are_low_enough_as_many_jobs_run_as_fit_at_the_lowest(name):
+    """Three jobs draw 1.5 kW at half power. They run at full power as soon as the cap is 3 kW."""
+    made = kilowatt_cluster([hours_job(1.0, {FULL: 1.0, HALF: 1.25})] * 3, [3], [FULL, HALF])
+    result = simulate(made.with_mechanisms(PowerCap((0.0, 360.0), (1.4, 3.8))), make_policy(name))
+    times_and_configs = {(row[at.LOG_START], int(row[at.LOG_CONFIG])) for row in result.log}
+    assert times_and_configs == {(0.0, 1), (360.0, 0)}
+    assert (result.log[:, at.LOG_START] == 0.0).sum() == 2
+
+
+def test_a_cap_that_does_not_bind_changes_no_limit():
     made = kilowatt_cluster([hours_job(9.0, {FULL: 1.0, HALF: 1.25})] * 2, [2], [FULL, HALF])
-    state, policy = begin_run(made), make_policy("sts-x")
-    for cap_kw, limits in ((np.inf, [1, 1]), (1.5, [1, 1]), (0.5, [PAUSED, 1])):
-        state.board.clock[at.CAP_KW] = cap_kw
-        policy.decide(state.view, np.random.default_rng(0))
-        assert state.board.memory[:2, sim.PLANNED].tolist() == limits
-        state.begin_round(True)
+    assert limits_at_once(made.with_mechanisms(PowerCap((0.0,), (1.0,))), "sts-x") == {0: 0.5, 1: 0.5}
 
 
 def scenario(share: float) -> Scenario:

@@ -52,14 +52,14 @@ class AdaptedRun:
         Raises:
             StalledError: Every job waits for ever (see `gpusched_env.simulate`).
         """
-        state, plan, view = self.state, self._plan, self.state.view
+        state, plan = self.state, self._plan
         board, count = state.board, state.board.count
         controls = controls_of(action, board.facts.configs, board.capacity.shape[0])
         jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
         while done < rounds and count[at.DONE] < jobs:
             rate = POLICY.rates(board) if self._by_utilisation else self._rate
             write_plan_times(board, plan, self._beside)
-            POLICY.plan_adapted(view, plan, adaptation_of(controls, plan, rate))
+            POLICY.plan_adapted(plan, adaptation_of(controls, plan, rate))
             if controls.priced:  # the cheapest configuration at these rates may differ in the next round
                 forget_cheapest(board)
             sim.order_by(board, sim.PRESSURE, False)

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpusched_baselines.power_cap.rules import by_thresholds, by_tiers, uniform
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from gpusched_baselines.sts_x.power_price import Offers
-    from gpusched_env.simulator.kernels import Board, Ints
+from gpusched_env.simulator.kernels import Board
 
 RULES = {"uniform": uniform, "priority": by_tiers, "polca": by_thresholds}
 
 
 @dataclass(frozen=True, slots=True)
 class CappedStsX(StsX):
-    """STS-X that differs only in the rule by which the jobs of a planned round get power limits under a cap.
+    """STS-X that differs only in the rule by which the jobs of a planned round get lower power limits under a cap.
 
     - *uniform*: one limit for all, the highest with which the site stays under its cap.
     - *priority*: tiers by slack; those whose slack allows a loss of 50, 25 or 10 % of their speed are slowed down
@@ -42,5 +38,5 @@ class CappedStsX(StsX):
         if self.rule not in RULES:
             raise InputError("rule", self.rule, f"one of {', '.join(RULES)}")
 
-    def _levels(self, board: Board, offers: Offers) -> Ints:
-        return RULES[self.rule](board, offers)
+    def _lower_limits(self, board: Board) -> bool:
+        return RULES[self.rule](board)

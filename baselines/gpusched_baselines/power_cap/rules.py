@@ -1,13 +1,13 @@
 """Limits under a cap by simple rules: one for all, by tiers of slack, or by two thresholds.
 
-`Offers` and `level` are those of `sts_x.power_price`. Every rule brings the site under its cap.
+Every rule writes limits to the plan of the round, none above those that it has, and returns whether they keep the site
+under its cap. `Offers` and `level` are those of `sts_x.power_price`.
 """
 
 from __future__ import annotations
 
-import numpy as np
-
-from gpusched_baselines.sts_x.power_price import Offers, fits, lowest, pause, raise_levels
+from gpusched_baselines.sts_x.power_price import PAUSED, Offers, fits, lowest, offers_of, raise_levels, write_levels
+from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Ints, kernel
 
 LOSSES = (0.0, 0.10, 0.25, 0.50)  # part of its speed that a job of a tier may lose (Emerald's Flex 0 to 3)
@@ -15,33 +15,36 @@ LOW, HIGH, RELEASE = 0.80, 0.89, 0.05  # POLCA's thresholds as parts of the cap,
 
 
 @kernel
-def uniform(board: Board, offers: Offers) -> Ints:
-    """Return for all jobs the highest limit with which they stay under the cap, (N,); at the lowest some pause."""
-    level = np.zeros(offers.jobs.shape[0], dtype=np.int64)
+def uniform(board: Board) -> bool:
+    """Give all jobs the highest limit with which they stay under the cap together."""
+    offers = offers_of(board)
+    level = offers.planned.copy()
     for k in range(offers.configs.shape[1]):
         for i in range(level.shape[0]):
-            level[i] = min(k, lowest(offers, i))
+            level[i] = max(offers.planned[i], min(k, lowest(offers, i)))
         if fits(board, offers, level, 1.0):
-            return level
-    pause(board, offers, level, offers.slack)
-    return level
+            break
+    return write_levels(board, offers, level)
 
 
 @kernel
-def by_tiers(board: Board, offers: Offers) -> Ints:
+def by_tiers(board: Board) -> bool:
     """Lower the jobs of the last tier first, as far as their tier allows; then pause, those with most slack first.
 
     What is left of the cap then goes to those with most slack, which lost most. A job is in the last tier that
-    its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long. Returns the limits, (N,).
+    its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
     """
-    level = np.zeros(offers.jobs.shape[0], dtype=np.int64)
+    offers = offers_of(board)
+    level = offers.planned.copy()
     for tier in range(len(LOSSES) - 1, 0, -1):
         for i in range(level.shape[0]):
             if _tier_of(offers.slack[i]) == tier and not fits(board, offers, level, 1.0):
-                level[i] = _lowest_within(board, offers, i, LOSSES[tier])
-    pause(board, offers, level, offers.slack)
-    raise_levels(board, offers, level, np.zeros_like(level), -offers.slack)
-    return level
+                level[i] = max(level[i], _lowest_within(board, offers, i, LOSSES[tier]))
+    for i in sim.ranked(-offers.slack, level.shape[0]):
+        if not fits(board, offers, level, 1.0):
+            level[i] = PAUSED
+    raise_levels(board, offers, level, offers.slack)
+    return write_levels(board, offers, level)
 
 
 @kernel
@@ -61,27 +64,28 @@ def _lowest_within(board: Board, offers: Offers, i: int, loss: float) -> int:
 
 
 @kernel
-def by_thresholds(board: Board, offers: Offers) -> Ints:
+def by_thresholds(board: Board) -> bool:
     """Lower jobs with slack by one limit above the first threshold; above the second to the lowest, and others by one.
 
     Where limits are in force already, they are released only `RELEASE` below the threshold. Above the cap all jobs get
-    the lowest limit, and then they are paused. Returns the limits, (N,).
+    the lowest limit.
     """
-    level, deferrable, critical = np.zeros(offers.jobs.shape[0], dtype=np.int64), 0, 0
-    for i in range(level.shape[0]):
+    offers, deferrable, critical = offers_of(board), 0, 0
+    for i in range(offers.jobs.shape[0]):
         deferrable += offers.limited[i] if offers.slack[i] > 0.0 else 0
         critical += offers.limited[i] if offers.slack[i] <= 0.0 else 0
-    if fits(board, offers, level, LOW - (RELEASE if deferrable > 0 else 0.0)):
-        return level
+    level, most = offers.planned.copy(), offers.configs.shape[1]
+    if not fits(board, offers, level, LOW - (RELEASE if deferrable > 0 else 0.0)):
+        _lower(offers, level, 1, 0)
+        if not fits(board, offers, level, HIGH - (RELEASE if critical > 0 else 0.0)):
+            _lower(offers, level, most, 1)
+            if not fits(board, offers, level, 1.0):
+                _lower(offers, level, most, most)
+    return write_levels(board, offers, level)
+
+
+@kernel
+def _lower(offers: Offers, level: Ints, deferrable: int, critical: int) -> None:
+    """Lower jobs with slack to one limit, and the others to another one, but none below its lowest."""
     for i in range(level.shape[0]):
-        level[i] = min(1, lowest(offers, i)) if offers.slack[i] > 0.0 else 0
-    if fits(board, offers, level, HIGH - (RELEASE if critical > 0 else 0.0)):
-        return level
-    for i in range(level.shape[0]):
-        level[i] = lowest(offers, i) if offers.slack[i] > 0.0 else min(1, lowest(offers, i))
-    if fits(board, offers, level, 1.0):
-        return level
-    for i in range(level.shape[0]):
-        level[i] = lowest(offers, i)
-    pause(board, offers, level, offers.slack)
-    return level
+        level[i] = max(level[i], min(deferrable if offers.slack[i] > 0.0 else critical, lowest(offers, i)))

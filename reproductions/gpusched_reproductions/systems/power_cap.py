@@ -15,6 +15,7 @@ import numpy as np
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.rent.model import Rent
 from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -82,7 +83,10 @@ class EventOutcome:
 
 
 def quarter_off(policy: str = "cap-priority", nodes: int = 32, length_h: float = 3.0) -> EventOutcome:
-    """Run the event: a quarter of the power of 256 GPUs is taken for 3 h without notice; tiers may lose 0 to 50 %."""
+    """Run the event: a quarter of the power of 256 GPUs is taken for 3 h without notice; tiers may lose 0 to 50 %.
+
+    A GPU-hour costs 2 €, so that no job takes a limit to save energy.
+    """
     made = hall(nodes, REST, FINE, SLACK, 12.0)
     peak, start, end = peak_kw(made), HOUR, (1.0 + length_h) * HOUR
     cap = PowerCap.with_events(peak, [(start, end - start, 0.25, 0.0)])
@@ -93,7 +97,7 @@ def quarter_off(policy: str = "cap-priority", nodes: int = 32, length_h: float =
         if start <= state.board.clock[at.NOW] < end:
             most = max(most, float(state.board.clock[at.KW]) / peak)
 
-    result = simulate(made.with_mechanisms(cap), make_policy(policy), on_round=watch)
+    result = simulate(made.with_mechanisms(cap, Rent(2.0)), make_policy(policy), on_round=watch)
     done = np.zeros(len(made.jobs))
     for row in result.log:
         inside = max(0.0, min(end, row[at.LOG_END]) - max(start, row[at.LOG_READY]))
