@@ -89,7 +89,7 @@ class WorldRuns:
         entered = ",".join(self.entered[name] for name in names)
         plan = ComparisonPlan.of(Workload(scenario), entered, seeds, self.reference, self.workers)
         folder = scenario.name if seeds == self.seeds else f"{scenario.name}-confirm"
-        (compared,) = run_comparison(plan, self.out / folder)
+        (compared,) = run_comparison(plan, self.out / folder, page=False)
         return {name: np.array([run.total_eur for run in compared.runs if run.policy == name]) for name in names}
 
 

@@ -1,6 +1,8 @@
 """`gpusched worlds`."""
 
-from itertools import count as numbers
+from collections.abc import Iterator
+from itertools import count as count_up
+from itertools import islice
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +11,7 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
-from gpusched_env.workload import draw_scenario
+from gpusched_env.workload import Scenario, draw_scenario
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import world_costs as costs
 from gpusched_experiments.cli.terminal import output, print_table
@@ -46,8 +48,8 @@ def worlds_command(
 
     Nobody tuned a policy on them. Loads, due dates, weights, restarts, GPU types and applications are drawn over wide
     ranges; the same seed draws the same scenarios. By default all policies that are not slow run, without variants of
-    the reference. With --without the reference alone runs, on those that have several GPU types, or shares: it is
-    drawn until there are enough. Each comparison has a folder of its own, with its scenario.
+    the reference. With --without the reference alone runs, on those that have several GPU types, or shares: scenarios
+    are drawn until there are enough. Each comparison has a folder of its own, whose page **gpusched report** writes.
     Finished runs are kept: stop it at any moment, the same command in the same folder goes on.
 
     For example:
@@ -62,17 +64,9 @@ def worlds_command(
     names = [reference] if study.variants else names_of(policies, reference)
     run = WorldRuns.of(names, seeds, confirm, workers, Path(out))
     rows: list[ComparedScenario] = []
-    found = 0
-    for index in numbers():
-        scenario = draw_scenario(seed, index)
-        variants = {} if study.variants is None else study.variants(scenario)
-        if study.variants is not None and not variants:
-            continue
-        found += 1
-        typer.echo(f"note: {scenario.name}, {found} of {count}", err=True)
+    for number, (scenario, variants) in enumerate(islice(_drawn(seed, study), count), start=1):
+        typer.echo(f"note: {scenario.name}, {number} of {count}", err=True)
         rows += run.beside_variants(scenario, variants) if variants else run.beside_policies(scenario)
-        if found == count:
-            break
     rows.sort(key=lambda each: -each.ratio.value)
     summary = costs.Summary.of(rows, study.margin)
     note, what = summary.text(study, run.reference), f"{run.reference} beside {study.other}"
@@ -92,6 +86,15 @@ def worlds_command(
         typer.echo(line, err=True)
     if missed:
         raise typer.Exit(1)
+
+
+def _drawn(seed: int, study: costs.Study) -> Iterator[tuple[Scenario, dict[str, Scenario]]]:
+    """Draw scenarios on which the study compares something, each with its variants."""
+    for index in count_up():
+        scenario = draw_scenario(seed, index)
+        variants = {} if study.variants is None else study.variants(scenario)
+        if variants or study.variants is None:
+            yield scenario, variants
 
 
 def _study(without: str | None, policies: str | None) -> costs.Study:
