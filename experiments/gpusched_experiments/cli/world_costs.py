@@ -1,4 +1,4 @@
-"""What a policy costs on drawn scenarios beside something else there: rows, their table, and limits on them."""
+"""Cost of a policy over that of another, or of itself without a part, on drawn scenarios: rows, table and limits."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,38 +9,12 @@ from numpy.typing import ArrayLike
 
 from gpusched_env.model import checks
 from gpusched_env.workload import Scenario
-from gpusched_experiments.cli.left_out import without_shares, without_types
 from gpusched_experiments.cli.scenarios import load_of
+from gpusched_experiments.cli.world_studies import Study
 from gpusched_experiments.report.estimate import Estimate, paired_saving
 from gpusched_experiments.report.table import COUNT, MONEY, PLAIN, RATIO, Column
 
 THREE: Callable[[float], str] = "{:.3f}".format
-
-
-@dataclass(frozen=True, slots=True)
-class Study:
-    """What the reference policy is compared with.
-
-    Attributes:
-        file: Name of the table's files, without their ends.
-        other: What the other costs are of.
-        margin: What it must save to be listed as cheaper, as a part of the reference's cost.
-        variants: Returns the scenarios on which the reference also runs, by what they are without; None if other
-            policies run on the same scenario.
-    """
-
-    file: str
-    other: str
-    margin: float
-    variants: Callable[[Scenario], dict[str, Scenario]] | None = None
-
-
-POLICIES = Study("worlds", "the best other policy", 0.02)
-LEFT_OUT = {
-    "types": Study("without-types", "the same policy without a GPU type", 0.01, without_types),
-    "shares": Study("without-shares", "the same policy without shares", 0.02, without_shares),
-}
-"""Studies in which a part of the cluster is left out, by the name of the part."""
 
 
 def cost_ratio(reference_eur: ArrayLike, other_eur: ArrayLike) -> Estimate:
@@ -57,7 +31,7 @@ def cost_ratio(reference_eur: ArrayLike, other_eur: ArrayLike) -> Estimate:
 
 @dataclass(frozen=True, slots=True)
 class ComparedScenario:
-    """A drawn scenario, and what the reference costs there beside something else.
+    """A drawn scenario, and the cost of the reference there over that of another policy or of a variant.
 
     Attributes:
         scenario: The scenario.

@@ -58,8 +58,8 @@ class WorldRuns:
     def reference(self) -> str:
         return next(iter(self.policies))
 
-    def beside_policies(self, scenario: Scenario) -> list[ComparedScenario]:
-        """Run all policies that can decide there, and return what the reference costs beside the best of the others."""
+    def compare_policies(self, scenario: Scenario) -> list[ComparedScenario]:
+        """Run all policies that can decide there, and compare the reference with the best of the others."""
         instance, reference = make_instance(scenario, 0), self.reference
         fitting = [name for name, policy in self.policies.items() if can_decide(policy, instance)]
         costs = self._costs(scenario, fitting, self.seeds)
@@ -71,8 +71,8 @@ class WorldRuns:
             confirmed = cost_ratio(again[reference], again[best])
         return [ComparedScenario(scenario, best, float(own.mean()), chosen, confirmed)]
 
-    def beside_variants(self, scenario: Scenario, variants: Mapping[str, Scenario]) -> list[ComparedScenario]:
-        """Run the reference on the scenario and its variants, and return what it costs beside each of these."""
+    def compare_variants(self, scenario: Scenario, variants: Mapping[str, Scenario]) -> list[ComparedScenario]:
+        """Run the reference on the scenario and on its variants, and compare it with itself on each of these."""
         own, rows = self._cost(scenario, self.seeds), []
         for without, variant in variants.items():
             chosen, confirmed = cost_ratio(own, self._cost(variant, self.seeds)), None

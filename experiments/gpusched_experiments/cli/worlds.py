@@ -14,6 +14,7 @@ from gpusched_env.model import checks
 from gpusched_env.workload import Scenario, draw_scenario
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import world_costs as costs
+from gpusched_experiments.cli import world_studies as studies
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.cli.world_costs import ComparedScenario
 from gpusched_experiments.cli.world_runs import WorldRuns, names_of
@@ -66,10 +67,10 @@ def worlds_command(
     rows: list[ComparedScenario] = []
     for number, (scenario, variants) in enumerate(islice(_drawn(seed, study), count), start=1):
         typer.echo(f"note: {scenario.name}, {number} of {count}", err=True)
-        rows += run.beside_variants(scenario, variants) if variants else run.beside_policies(scenario)
+        rows += run.compare_variants(scenario, variants) if variants else run.compare_policies(scenario)
     rows.sort(key=lambda each: -each.ratio.value)
     summary = costs.Summary.of(rows, study.margin)
-    note, what = summary.text(study, run.reference), f"{run.reference} beside {study.other}"
+    note, what = summary.text(study, run.reference), f"{run.reference} over {study.other}"
     table = Table.of(f"Drawn scenarios, seed {seed}: {what}", costs.COLUMNS, rows, (note,))
     files = {f"{study.file}.md": markdown(table), f"{study.file}.csv": csv_text(table)}
     for name, content in files.items():
@@ -88,7 +89,7 @@ def worlds_command(
         raise typer.Exit(1)
 
 
-def _drawn(seed: int, study: costs.Study) -> Iterator[tuple[Scenario, dict[str, Scenario]]]:
+def _drawn(seed: int, study: studies.Study) -> Iterator[tuple[Scenario, dict[str, Scenario]]]:
     """Draw scenarios on which the study compares something, each with its variants."""
     for index in count_up():
         scenario = draw_scenario(seed, index)
@@ -97,11 +98,11 @@ def _drawn(seed: int, study: costs.Study) -> Iterator[tuple[Scenario, dict[str, 
             yield scenario, variants
 
 
-def _study(without: str | None, policies: str | None) -> costs.Study:
+def _study(without: str | None, policies: str | None) -> studies.Study:
     if without is None:
-        return costs.POLICIES
-    if without not in costs.LEFT_OUT:
-        raise InputError("--without", without, f"one of {', '.join(costs.LEFT_OUT)}")
+        return studies.POLICIES
+    if without not in studies.LEFT_OUT:
+        raise InputError("--without", without, f"one of {', '.join(studies.LEFT_OUT)}")
     if policies is not None:
         raise InputError("--policies", policies, "nothing with --without: the reference alone runs")
-    return costs.LEFT_OUT[without]
+    return studies.LEFT_OUT[without]

@@ -9,9 +9,9 @@ import pytest
 from commands import assert_one_error, gpusched, succeeds
 from gpusched_env.workload import Scenario, draw_scenario, make_instance
 from gpusched_experiments.cli import worlds
-from gpusched_experiments.cli.left_out import without_shares, without_types
-from gpusched_experiments.cli.world_costs import POLICIES, ComparedScenario, Limits, Summary, cost_ratio
+from gpusched_experiments.cli.world_costs import ComparedScenario, Limits, Summary, cost_ratio
 from gpusched_experiments.cli.world_runs import WorldRuns, names_of
+from gpusched_experiments.cli.world_studies import POLICIES, without_shares, without_types
 from gpusched_experiments.report.estimate import Estimate
 
 JOBS = ("submission_s", "due_s", "epochs_needed", "max_epochs", "tardiness_weight_eur_per_s", "application", "tenant")

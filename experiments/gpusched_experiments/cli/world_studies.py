@@ -1,7 +1,28 @@
-"""Variants of a scenario, with the same jobs, in which a part of what jobs are offered is left out."""
+"""What `gpusched worlds` compares a policy with: other policies, or itself without a part of what jobs are offered."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import InstanceMaker, Scenario
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """What the reference policy is compared with.
+
+    Attributes:
+        file: Name of the table's files, without their ends.
+        other: What the other costs are of.
+        margin: What it must save to be listed as cheaper, as a part of the reference's cost.
+        variants: Returns the scenarios on which the reference also runs, by what they are without; None if other
+            policies run on the same scenario.
+    """
+
+    file: str
+    other: str
+    margin: float
+    variants: Callable[[Scenario], dict[str, Scenario]] | None = None
 
 
 def without_types(scenario: Scenario) -> dict[str, Scenario]:
@@ -36,3 +57,11 @@ def without_shares(scenario: Scenario) -> dict[str, Scenario]:
     if not scenario.sharing.fractions:
         return {}
     return {"without shares": scenario.replace({"name": f"{scenario.name}-without-shares", "sharing": None})}
+
+
+POLICIES = Study("worlds", "the best other policy", 0.02)
+LEFT_OUT = {
+    "types": Study("without-types", "the same policy without a GPU type", 0.01, without_types),
+    "shares": Study("without-shares", "the same policy without shares", 0.02, without_shares),
+}
+"""Studies in which a part of the cluster is left out, by the name of the part."""
