@@ -28,6 +28,10 @@ def rows(path):
         return list(csv.DictReader(file))
 
 
+def cost(path, policy):
+    return sum(float(row["total_eur"]) for row in rows(path / "runs.csv") if row["policy"] == policy)
+
+
 def same_jobs(scenario: Scenario, variant: Scenario) -> bool:
     pairs = [(make_instance(scenario, seed).jobs, make_instance(variant, seed).jobs) for seed in (0, 91_000)]
     return all(np.array_equal(getattr(own, name), getattr(other, name)) for own, other in pairs for name in JOBS)
@@ -56,10 +60,7 @@ def test_the_best_other_runs_again_on_other_seeds_only_where_it_was_cheaper_and_
     assert {path.name for path in folder.glob("*-confirm")} == {f"{name}-confirm" for name in cheaper}
     for name in cheaper:
         assert {row["policy"] for row in rows(folder / f"{name}-confirm" / "runs.csv")} == {"edf", found[name]["other"]}
-        own, other = (
-            sum(float(r["total_eur"]) for r in rows(folder / f"{name}-confirm" / "runs.csv") if r["policy"] == policy)
-            for policy in ("edf", found[name]["other"])
-        )
+        own, other = (cost(folder / f"{name}-confirm", policy) for policy in ("edf", found[name]["other"]))
         assert float(found[name]["ratio"]) == pytest.approx(own / other)
     ratios = [float(row["ratio"]) for row in found.values()]
     mean = float(np.exp(np.mean(np.log(ratios))))
@@ -85,9 +86,12 @@ def test_each_type_is_left_out_on_scenarios_with_several(folder):
     expected = {(name, f"without {gpu_type}") for name, own in types.items() for gpu_type in own}
     assert {(row["scenario"], row["other"]) for row in found} == expected
     cheaper = [row for row in found if float(row["chosen_ratio"]) > 1.0]
-    assert {path.name for path in folder.glob("*-without-*-confirm")} == {
-        f"{row['scenario']}-{row['other'].replace(' ', '-')}-confirm" for row in cheaper
-    }
+    variants = {f"{row['scenario']}-{row['other'].replace(' ', '-')}-confirm": row for row in cheaper}
+    assert variants
+    assert {path.name for path in folder.glob("*-without-*-confirm")} == {*variants}
+    for name, row in variants.items():
+        own = cost(folder / f"{row['scenario']}-confirm", "edf")
+        assert float(row["ratio"]) == pytest.approx(own / cost(folder / name, "edf"))
     assert f"{len(found)} comparisons on 2 scenarios" in (folder / "without-types.md").read_text()
 
 
