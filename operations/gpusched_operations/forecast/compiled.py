@@ -53,10 +53,15 @@ def compiled_run(policy: Policy, board: Board) -> Run | None:
         return partial(_run_sts, number, (policy.rank == "published", policy.restarts_small, policy.postprocess))
     if type(policy) is IndexRule and alone:
         return partial(_run_index, number, policy.rule)
-    shares = (board.facts.configs[:, at.CONFIG_UNITS] > 0).any()  # then rates depend on the active jobs
-    if type(policy) is StsX and alone and not shares and not (board.has_prices and len(board.prices)):
+    if type(policy) is StsX and alone and not _plans_in_python(board):
         return partial(_run_sts_x, number, policy.parts, policy.rates(board))
     return None
+
+
+def _plans_in_python(board: Board) -> bool:
+    """Whether STS-X needs Python: for rates of shares, for power limits under a cap, for plans by price."""
+    shares = bool((board.facts.configs[:, at.CONFIG_UNITS] > 0).any())
+    return shares or board.clock[at.CAP_KW] < np.inf or bool(board.has_prices and len(board.prices))
 
 
 @threaded_kernel
