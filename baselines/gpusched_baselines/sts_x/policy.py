@@ -337,10 +337,12 @@ class StsX(PlannedPolicy):
     GPUs of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes that the
     round does not need. Where restarts take time, a job changes only if the change saves more than it costs, and jobs
     that keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where
-    they are, and the round whose jobs are expected to cost least is taken. Under a cap the round is planned as if there
-    were none. If that draws too much, power has the least price at which lower power limits that jobs choose fit; if no
-    limits are low enough, the round is planned again, within the cap at the lowest limits. Where there are no limits,
-    or jobs may hold shares, which have none, it is planned within the cap at once.
+    they are, and the round whose jobs are expected to cost least is taken.
+
+    Under a cap the round is planned as if there were none. If that draws too much, power has the least price at which
+    the lower power limits that jobs choose fit; if no limits are low enough, the round is planned again, within the cap
+    at the lowest limits. Where there are no limits, or jobs may hold shares, which have none, it is planned within the
+    cap at once.
 
     The policy plans the round as a whole at the decision on its first job; then it decides the jobs one by one. So one
     such policy should decide the whole round.

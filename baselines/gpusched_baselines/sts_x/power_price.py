@@ -48,9 +48,11 @@ class Offers(NamedTuple):
 
 def has_limits_to_lower(board: Board) -> bool:
     """Whether power has a cap, and jobs may hold whole GPUs at several limits, and no shares: these have no limits."""
+    if board.clock[at.CAP_KW] == np.inf:
+        return False
     configs = board.facts.configs
-    limited = (configs[:, at.CONFIG_UNLIMITED] != np.arange(len(configs))).any()
-    return bool(board.clock[at.CAP_KW] < np.inf and limited and not configs[:, at.CONFIG_UNITS].any())
+    limited = configs[:, at.CONFIG_UNLIMITED] != np.arange(len(configs))
+    return bool(limited.any() and not configs[:, at.CONFIG_UNITS].any())
 
 
 def without_cap(board: Board) -> Board:
