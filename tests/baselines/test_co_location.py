@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StsX, make_policy
-from gpusched_baselines.planning.cheapest import rates_by_utilisation, with_co_runners
+from gpusched_baselines.planning.cheapest import rates_by_utilisation, rates_of_shares, with_co_runners
 from gpusched_env import Configuration, GpuType, Instance, Interference, Job, Node, UtilisationModel, simulate
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
@@ -19,12 +19,12 @@ QUARTER, GUARANTEED, OPPORTUNISTIC = (
 )
 
 
-def three_jobs(configurations: tuple[Configuration, ...], interference: object) -> Instance:
-    """Make two jobs of application a and one of b, a second per epoch alone."""
+def three_jobs(configurations: tuple[Configuration, ...], interference: object, count: int = 3) -> Instance:
+    """Make two jobs of application a and one of b, or more in this order, a second per epoch alone."""
     gpu = GpuType("V", 100.0, 100.0, 16.0, 1)
-    jobs = [
-        Job(0.0, 1e6, 0.1, 10.0, CERTAIN, 10.0, dict.fromkeys(configurations, 1.0), application=name) for name in "aab"
-    ]
+    seconds = dict.fromkeys(configurations, 1.0)
+    names = ("aab" * count)[:count]
+    jobs = [Job(0.0, 1e6, 0.1, 10.0, CERTAIN, 10.0, seconds, application=name) for name in names]
     return Instance.from_jobs(
         [gpu], [Node("V", 1)], jobs, configurations, mechanisms=[interference] if interference else []
     )
@@ -79,6 +79,28 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_its_part_of_wh
     plain = State(instance.with_mechanisms(replace(instance.find("shares"), idle_power_w=None)))
     plain.advance()
     assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate
+
+
+def test_a_share_costs_as_much_of_its_gpu_as_the_holders_that_can_be_expected_leave():
+    """Three active jobs let expect one holder: a quarter costs the whole GPU. Twenty let expect four, its capacity."""
+    for jobs, part in ((3, 1.0), (7, 1.0 / 2.1), (20, 0.25)):
+        state = State(three_jobs((QUARTER, Configuration("V", 1)), None, count=jobs))
+        state.advance()
+        quarter, whole = rates_of_shares(state.board, state.board.least_rate)[0]
+        assert quarter == pytest.approx(part * whole)
+        assert whole == state.board.least_rate[0, 1]
+
+
+def test_where_power_follows_utilisation_gpu_seconds_have_a_price():
+    """Half of the 200 W of the busy GPU and its node is added for a GPU held, for a quarter a quarter of that."""
+    model = UtilisationModel(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0]))
+    state = State(three_jobs((QUARTER, Configuration("V", 1)), model))
+    state.advance()
+    board = state.board
+    rates = rates_of_shares(board, board.least_rate)[0]
+    busy = board.node_rate[0, 1]
+    assert busy == pytest.approx(0.2 * 0.172 * 1.58 / 3600.0)
+    assert rates == pytest.approx([4.0 * board.least_rate[0, 0] + 0.125 * busy, board.least_rate[0, 1] + 0.5 * busy])
 
 
 def test_where_there_are_opportunistic_shares_sts_x_saves_by_expected_co_runners():

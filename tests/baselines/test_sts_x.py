@@ -4,7 +4,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import StsX, make_policy
@@ -212,6 +212,7 @@ def test_planning_a_round_changes_only_memory_and_timers():
     restart_s=st.sampled_from([0.0, 7.5, 300.0]),
     kinds=st.booleans(),
 )
+@example(seed=214, span_s=500.0, restart_s=0.0, kinds=False)  # timers that fell short of the end of the slack
 def test_jobs_do_not_take_turns_for_ever(seed, span_s, restart_s, kinds):
     instance = random_instance(seed, jobs=25, nodes=3, span_s=span_s, restart_s=restart_s, kinds=kinds)
 

@@ -143,41 +143,22 @@ def test_those_who_need_a_type_less_leave_it():
     assert with_prices < 0.98 * sum(simulate(instance, StsX(type_priced=False)).total_eur for instance in instances)
 
 
-def price(gpu_hours: float, value_eur_per_h: float, eur_per_kwh: float = 1.0) -> float:
-    """Return the price with one job that is due in four hours, and needs so many GPU-hours until then."""
+def price(value_eur_per_h: float, eur_per_kwh: float = 1.0) -> float:
+    """Return the price on four GPUs whose power costs 8 €/h."""
     gpu_type = GpuType("V", gpu_power_w=1000.0, node_base_power_w=2000.0, memory_gib=16.0, max_gpus_per_node=2)
     job = Job(0.0, 4.0 * HOUR, 0.001, 1.0, CERTAIN, 1.0, {Configuration("V", 1): HOUR})
     nodes = [Node("V", 2), Node("V", 2)]
     state = State(Instance.from_jobs([gpu_type], nodes, [job], energy_price_eur_per_kwh=eur_per_kwh, pue=1.0))
     state.advance()
-    values, needs = np.array([value_eur_per_h / HOUR]), np.array([gpu_hours * HOUR])
-    return capacity_price(state.board, np.array([0]), values, needs, 0.5 / HOUR)
+    return capacity_price(state.board, np.array([value_eur_per_h / HOUR]), 0.5 / HOUR)
 
 
-@pytest.mark.parametrize(
-    ("gpu_hours", "load", "expected"),
-    [
-        (4.0, 0.25, 2.0 * 0.25),
-        (8.0, 0.5, 2.0),
-        (12.0, 0.75, 2.0 * 2.25),
-        (16.0, 1.0, 2.0 * 4.0),
-        (32.0, 2.0, 2.0 * 4.0),
-    ],
-)
-def test_the_price_is_what_waiting_is_worth_over_power_times_the_square_of_how_full_the_cluster_is(
-    gpu_hours, load, expected
-):
-    """A value of 16 €/h is twice the power; a load of 0.5 is full, and beyond 1 it makes no difference."""
-    assert load == gpu_hours / 4.0 / 4
-    assert price(gpu_hours, 16.0) == pytest.approx(expected)
-
-
-def test_a_small_price_is_none_and_where_energy_is_free_a_gpu_counts_with_its_adapted_rate():
-    assert price(4.0, 0.32) == pytest.approx(0.01)
-    assert price(4.0, 0.31) == 0.0
-    assert price(32.0, 0.0) == 0.0
-    # Four GPUs at 0.5 €/h.
-    assert price(8.0, 16.0, eur_per_kwh=0.0) == pytest.approx(16.0 / 2.0)
+def test_the_price_is_what_waiting_is_worth_over_power_and_a_small_one_is_none():
+    assert price(16.0) == pytest.approx(2.0)
+    assert price(0.08) == pytest.approx(0.01)
+    assert price(0.079) == 0.0
+    # Energy is free: four GPUs at 0.5 €/h.
+    assert price(16.0, eur_per_kwh=0.0) == pytest.approx(16.0 / 2.0)
 
 
 def late_jobs(count: int, nodes: int) -> Instance:
@@ -199,5 +180,4 @@ def test_the_price_without_clearing_leaves_gpus_idle():
     """The two jobs fill two thirds of the six GPUs with what they want, and the price is many times the power."""
     state = State(late_jobs(2, 3))
     state.advance()
-    weights, needs = np.full(2, 100.0 / HOUR), np.full(2, 12.0 * HOUR)
-    assert capacity_price(state.board, np.arange(2), weights, needs, 0.0) > 50.0
+    assert capacity_price(state.board, np.full(2, 100.0 / HOUR), 0.0) > 30.0

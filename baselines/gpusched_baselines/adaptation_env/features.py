@@ -11,10 +11,10 @@ import numpy as np
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_baselines.sts_x.capacity_price import load_of_due_work
-from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected
+from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected, needs_in_all
 from gpusched_env.observation.ratios import Names, squash
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 RECENT, NEWEST = 64, 8  # submissions that estimate the future load, and those that detect a burst
 
@@ -206,22 +206,11 @@ def _sum_up(
     whole[NODES] = min(1.0, np.log10(1.0 + nodes.shape[0]) / 4.0)
 
 
-@lean_kernel
-def _offered(board: Board, job: int) -> float:
-    """Return the GPU-seconds that a job needs in the mean, where its epochs are cheapest; looked up once."""
-    rows, memory, config = board.jobs, board.memory, int(board.jobs[job, at.CHEAPEST])
-    if memory[job, of.OFFERED] == 0.0 and config >= 0:
-        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
-        mean = rows[job, at.MAX_EPOCHS] * board.tail[int(rows[job, at.DISTRIBUTION]), 0]
-        memory[job, of.OFFERED] = mean * rows[job, at.CHEAPEST_TAU] * size
-    return memory[job, of.OFFERED]
-
-
 @kernel
 def remember_offers(board: Board) -> None:
     """Keep in memory what the active jobs need, for later observations: jobs may be over by then."""
     for i in range(board.count[at.ACTIVE]):
-        _offered(board, board.active[i])
+        needs_in_all(board, board.active[i])
 
 
 @kernel
@@ -231,7 +220,7 @@ def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
     first, newest, now = max(0, last - RECENT), max(0, last - NEWEST), board.clock[at.NOW]
     work = 0.0
     for job in range(first, last):  # also if there is only one, which may be over at the next one
-        work += _offered(board, job)
+        work += needs_in_all(board, job)
     if last - first < 2:
         return 0.0, 0.0
     span = max(now - rows[first, at.SUBMISSION], 1.0)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of, forget_cheapest
 from gpusched_baselines.adaptation_env.observation import observe
-from gpusched_baselines.planning.cheapest import is_by_utilisation, with_co_runners, write_times
+from gpusched_baselines.planning.cheapest import with_co_runners, write_times
 from gpusched_baselines.sts_x.policy import StsX, execute_plan
 from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
@@ -36,7 +36,7 @@ class AdaptedRun:
         board = self.state.board
         self._plan = with_co_runners(board)  # the same arrays except for times on shared GPUs
         self._beside = self._plan is not board
-        self._by_utilisation = is_by_utilisation(board)  # rates depend on the active jobs
+        self._each_round = bool((board.facts.configs[:, at.CONFIG_UNITS] > 0).any())  # rates depend on the active jobs
         self.state.grow_arrays()
         next_round(board, self.state.hidden)
         self._rate = POLICY.rates(board)
@@ -57,7 +57,7 @@ class AdaptedRun:
         controls = controls_of(action, board.facts.configs, board.capacity.shape[0])
         jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
         while done < rounds and count[at.DONE] < jobs:
-            rate = POLICY.rates(board) if self._by_utilisation else self._rate
+            rate = POLICY.rates(board) if self._each_round else self._rate
             write_plan_times(board, plan, self._beside)
             POLICY.plan_adapted(plan, adaptation_of(controls, plan, rate))
             if controls.priced:  # the cheapest configuration at these rates may differ in the next round
@@ -71,7 +71,7 @@ class AdaptedRun:
             next_round(board, hidden)
             done += 1
         stepping.check_stalled(board, POLICY.name)
-        self._rate = POLICY.rates(board) if self._by_utilisation else self._rate
+        self._rate = POLICY.rates(board) if self._each_round else self._rate
         return done
 
     def observe(self, seen: Floats, controls: str = "round") -> None:

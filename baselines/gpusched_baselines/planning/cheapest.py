@@ -168,6 +168,32 @@ def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     return rate - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
 
+HOLDERS = 0.3  # jobs that are expected to hold shares of one GPU, per active job
+GPU_TIME = 0.5  # price of GPU-seconds where power follows utilisation, as a part of the power of the cluster's GPUs
+
+
+def rates_of_shares(board: Board, rate: Floats) -> Floats:
+    """Return the rates of configurations [€/s], (A, C), where GPUs have shares: a GPU costs its expected holders alike.
+
+    `rate` has f of a GPU's rate for a share f, as if other jobs held the rest. So many need not come: a GPU is expected
+    to have e = min(1/f, max(1, `HOLDERS` · active jobs)) holders, and a share costs 1/e of it. Where power follows
+    utilisation a job that holds GPUs adds little power, but keeps them from others: so a GPU-second costs `GPU_TIME`
+    of what the power of a GPU costs in the mean, too.
+    """
+    facts, part = board.facts, board.facts.configs[:, at.CONFIG_UNITS] / at.UNITS
+    shared = part > 0.0
+    if not board.has_shares or not shared.any():
+        return rate
+    holders = np.minimum(1.0 / part[shared], max(1.0, HOLDERS * board.count[at.ACTIVE]))
+    priced = rate.copy()
+    priced[:, shared] *= 1.0 / (part[shared] * holders)
+    if is_by_utilisation(board):
+        gpus = board.nodes[:, at.NODE_GPUS]
+        mean = board.node_rate[board.nodes[:, at.NODE_TYPE], gpus].sum() / gpus.sum()
+        priced += GPU_TIME * mean * facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+    return priced
+
+
 @kernel
 def _mix(board: Board) -> Floats:
     """Return the fraction of the active jobs that are of each application, (A,)."""

@@ -73,8 +73,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
                 plan_job(board, adaptation, i, job, 1.0, wait, parts, scratch)
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
-            plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.critical[i] else plans.needs[i]
-    price = capacity_price(board, chosen, plans.value, plans.needs, FREE_RATE) if parts.priced else 0.0
+    price = capacity_price(board, plans.value, FREE_RATE) if parts.priced else 0.0
     if price > 0.0:
         price = clearing_price(board, adaptation, plans, price, wait, parts, scratch)
     total = max(plans.value.sum(), 1e-300)
@@ -170,7 +169,6 @@ def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: boo
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
     held, running = cheapest_at_held(board, rate, job), sim.would_restart(board, job)
     plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else sim.switch_s(board, job, config) * gpus)
-    plans.needs[i] = length * gpus
     if waits and left * seconds <= time_left:
         if running and left * board.tau[job, held] < time_left:
             now, then = rate[held] * board.tau[job, held], rate[config] * seconds
@@ -179,7 +177,8 @@ def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: boo
         worst = left * seconds
         slack, margin = time_left - worst, factor(adaptation, i, MARGIN)
         if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * margin * worst:
-            plans.first[i], plans.timer[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * margin * worst
+            spare = slack - 0.999 * START_MARGIN * margin * worst  # it falls as the time left that due work leaves
+            plans.first[i], plans.timer[i] = config, board.clock[at.NOW] + spare / (1.0 - plans.due_load[i])
             plans.key[i], plans.group[i] = slack, DEFERRABLE_RUNNING if running else DEFERRABLE
             return length
     plans.critical[i], plans.group[i] = 1, CRITICAL

@@ -8,37 +8,32 @@ from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, plan_at_price
-from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected
+from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected, needs_in_all
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
-FULL = 0.5  # load of due work at which a cluster counts as full; above twice that the price rises no further
 LEAST_PRICE = 0.01  # a price below this part of the price of power counts as 0
 FILLED = 0.85  # the part of the GPUs that jobs may want at the clearing price; the others are for jobs to come
 TRIALS = 4  # prices that are tried
+RECENT = 256  # submissions that count for the load of arrivals
 
 
 @kernel
-def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floats, free_rate: float) -> float:
-    """Return the price of a GPU-second, as a multiple of what its power costs in the mean; 0 where GPUs are not short.
+def capacity_price(board: Board, values: Floats, free_rate: float) -> float:
+    """Return the price of a GPU-second, Σ values / GPUs, as a multiple of what its power costs in the mean.
 
-    One GPU-second more for a job delays all that wait for it by 1 / GPUs seconds, and a second costs each of them its
-    value. The number of jobs that will wait is not known; the load of due work estimates it. So the price is
-    Σ values / GPUs · (load / `FULL`)², where the load counts as 2 · `FULL` at most. As a multiple it keeps GPU types in
-    the proportion of their power; with one price for every GPU all jobs would take the fastest type.
+    One GPU-second more for a job delays all others by 1 / GPUs seconds, and a second costs each of them its value. As a
+    multiple it keeps GPU types in the proportion of their power; with one price for every GPU all jobs would take the
+    fastest type.
 
     Args:
-        chosen: The active jobs, (A,).
-        values: Value of a second of time of each [€/s], (A,).
-        gpu_seconds: GPU-seconds that each is expected to need as it is planned, (A,).
+        values: Value of a second of time of each active job [€/s], (A,).
         free_rate: Cost rate of a GPU where energy is free [€/s].
     """
-    total, (gpus, power) = values.sum(), usable(board)
-    if total <= 0.0 or gpus == 0.0:
+    gpus, power = usable(board)
+    if gpus == 0.0:
         return 0.0
-    power = power if power > 0.0 else gpus * free_rate
-    full = min(2.0, load_of_due_work(board, chosen, gpu_seconds) / gpus / FULL)
-    price = total / power * full * full
+    price = values.sum() / (power if power > 0.0 else gpus * free_rate)
     return price if price >= LEAST_PRICE else 0.0
 
 
@@ -58,6 +53,21 @@ def load_of_due_work(board: Board, chosen: Ints, gpu_seconds: Floats) -> float:
         total += gpu_seconds[i]
         most = max(most, total / due[i])
     return most
+
+
+@kernel
+def load_of_arrivals(board: Board, gpus: float) -> float:
+    """Return the GPU-seconds that the latest submissions need in the mean, over the time in which they came and GPUs.
+
+    Jobs that came together with the first of them are a stock, and not counted.
+    """
+    last = board.count[at.SUBMITTED]
+    first, total = max(0, last - RECENT), 0.0
+    elapsed = board.clock[at.NOW] - board.jobs[first, at.SUBMISSION]
+    for job in range(first, last):
+        if board.jobs[job, at.SUBMISSION] > board.jobs[first, at.SUBMISSION]:
+            total += needs_in_all(board, job)
+    return total / (elapsed * gpus) if elapsed > 0.0 and gpus > 0.0 else 0.0
 
 
 @kernel

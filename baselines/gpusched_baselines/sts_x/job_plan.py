@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.plan import Scratch, cost_of_waiting, expected_cost, solve_late
+from gpusched_baselines.planning.plan import Scratch, cost_of_waiting, solve_late
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.plan import (
     PRICE,
@@ -21,7 +21,6 @@ from gpusched_baselines.sts_x.plan import (
     price_out,
     rate_at_price,
 )
-from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
 SAME_SCALE = 0.1  # prices that differ by less than this count as the same
@@ -59,7 +58,6 @@ class Plans(NamedTuple):
         group: Its group in the order, (A,).
         key: Its key there, (A,): of deferrable jobs their slack [s].
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
-        needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
         value: Value of a second of its time there [€/s], (A,).
         scale: 1 + the price of GPUs to a critical job, as a multiple of that of power, (A,).
         keeps: Whether it keeps what it holds, whatever its plan, (A,).
@@ -73,7 +71,6 @@ class Plans(NamedTuple):
     group: Ints
     key: Floats
     work: Floats
-    needs: Floats
     value: Floats
     scale: Floats
     keeps: Mask
@@ -86,11 +83,12 @@ def new_plans(chosen: Ints) -> Plans:
     whole, masks, figures = (
         np.zeros((2, total), dtype=np.int64),
         np.zeros((2, total), dtype=np.int8),
-        np.zeros((7, total)),
+        np.zeros((6, total)),
     )
+    figures[4][:] = 1.0
     return Plans(
-        chosen, whole[0], figures[0], masks[0], whole[1], figures[1], figures[2], figures[3], figures[4], figures[5],
-        masks[1], figures[6],
+        chosen, whole[0], figures[0], masks[0], whole[1], figures[1], figures[2], figures[3], figures[4], masks[1],
+        figures[5],
     )  # fmt: skip
 
 
@@ -174,8 +172,6 @@ def plan_job(
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)
     config, timer, points = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
-    if scale == 1.0:
-        memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
     weight = board.jobs[job, at.WEIGHT] / (scale / heavier)
     restart = max(board.jobs[job, at.RESTART_S], board.jobs[job, at.RESUMING_S]) if parts.counts_restarts else 0.0
     total, changes = cost_with_changes(board, job, points, rate, restart, scratch)
@@ -194,14 +190,3 @@ def plan_job(
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, timer, value
     if scale == 1.0:
         memory[job, of.BARE_VALUE], memory[job, of.BARE_FIRST], memory[job, of.BARE_NEXT] = value, config, timer
-
-
-@kernel
-def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float:
-    jobs, configs, use = board.jobs, board.facts.configs, scratch.price[:points]
-    for k in range(points):
-        config = scratch.hull[k]
-        use[k] = board.tau[job, config] * configs[config, at.CONFIG_SIZE] / at.UNITS
-    curve, largest = sim.curve_of(board, job), jobs[job, at.MAX_EPOCHS]
-    first = sim.bin_of(curve.edges, jobs[job, at.EPOCHS] / largest)
-    return expected_cost(use, curve, first, largest, scratch.starts[: points + 1])

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
+from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.capacity_price import load_of_arrivals
 from gpusched_baselines.sts_x.job_plan import Plans
 from gpusched_baselines.sts_x.plan import WEIGHT, Adaptation, best_throughout, cost_throughout, epochs_expected, factor
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
-# How a round is placed. In all but the first, running jobs keep what they hold, and GPUs have no price, since no job
-# gets what another one leaves. With `KEPT` the others follow their plans; with the last two a job that
-# holds nothing takes the configuration that is cheapest to its end, at the rates of two situations.
+# How a round is placed. In all but the first, running jobs keep what they hold. With `KEPT` the others follow the plans
+# in which GPUs have no price; with the last two a job that holds nothing takes the configuration that is cheapest to
+# its end, at the rates of two situations and the price of GPU-seconds.
 FRESH, KEPT, ALONE, MARGINAL = range(4)
 JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
 
 SHORT_RESTART = 0.01  # of the time that jobs run yet; where restarts are shorter, no round is compared
 RESTARTS = 2.0  # what a change counts: who gives something away may have to restart again to take it back
+WAITS = 0.8  # a job waits for GPUs of another type where that is expected to cost less than so much of what fits
+MOST_ARRIVALS = 20.0  # how many times as long it waits at most, since other jobs arrive
 EMPTYING = 0.3  # part of the base power that a job pays alone after the other jobs of its node have ended
 
 
@@ -54,14 +60,16 @@ def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adap
         if placement == MARGINAL and (board.tau[job, c] == np.inf or not sim.can_place(board, job, c)):
             rate[c] = np.inf
             continue
+        others = (plans.scale[i] - 1.0) * rate[c]
         if configs[c, at.CONFIG_NODES] > 1 or most == 0 or node_rate[v, most] <= 0.0:
+            rate[c] += others
             continue
         gpus, full = configs[c, at.CONFIG_SIZE] / at.UNITS, node_rate[v, most] / most
         if placement == MARGINAL and not sim.should_consolidate(board, job, c)[0]:
             factor_here = (node_rate[v, most] - node_rate[v, 1]) / max(1, most - 1) / full
         else:
             factor_here = _power(board, v, max(1.0, gpus)) / gpus / full
-        rate[c] = _scaled(board, job, c, rate[c], factor_here)
+        rate[c] = _scaled(board, job, c, rate[c], factor_here) + others
     return best_throughout(board, rate, job, 1.0, board.jobs[job, at.WEIGHT] * factor(adaptation, i, WEIGHT))[0]
 
 
@@ -98,11 +106,7 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
     ending, queued = np.zeros((2, board.capacity.shape[0])), np.zeros(board.capacity.shape[0])
     longest, shared = np.zeros(nodes.shape[0]), np.zeros(nodes.shape[0])
     for job in plans.jobs:
-        config = int(board.jobs[job, at.CONFIG])
-        if config >= 0:
-            rest = max(1.0, epochs_expected(board, job) * board.tau[job, config] + _change(board, job))
-            ending[JOBS, configs[config, at.CONFIG_TYPE]] += 1.0 / rest
-            ending[GPUS, configs[config, at.CONFIG_TYPE]] += configs[config, at.CONFIG_SIZE] / at.UNITS / rest
+        add_ending(board, job, ending)
     for i in range(plans.jobs.shape[0]):
         config, node = int(board.jobs[plans.jobs[i], at.CONFIG]), int(board.jobs[plans.jobs[i], at.NODE])
         if config < 0:
@@ -130,6 +134,79 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
             each = (board.node_rate[v, most] - board.node_rate[v, 1]) / max(1, most - 1)
             total += EMPTYING * (board.node_rate[v, 1] - each) * (longest[n] - shared[n])
     return total
+
+
+@lean_kernel
+def add_ending(board: Board, job: int, ending: Floats) -> None:
+    """Add the rates at which a job that runs is expected to end, and to release GPUs, to those of its type, (2, V)."""
+    config = int(board.jobs[job, at.CONFIG])
+    if config >= 0:
+        v, gpus = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
+        rest = max(1.0, epochs_expected(board, job) * board.tau[job, config] + _change(board, job))
+        ending[JOBS, v] += 1.0 / rest
+        ending[GPUS, v] += gpus / rest
+
+
+class Queue(NamedTuple):
+    """What a job of a round that waits for GPUs of a type has to know, by type.
+
+    Attributes:
+        ending: Jobs that are expected to end, and GPUs that these release, per second, (2, V).
+        queued: GPUs for which jobs before it wait, (V,).
+        behind: Sum of the values of a second of the critical jobs that are not placed yet [€/s], (V,).
+        gpus: GPUs of the type, (V,).
+        arrivals: The load of arrivals, (1,).
+    """
+
+    ending: Floats
+    queued: Floats
+    behind: Floats
+    gpus: Floats
+    arrivals: Floats
+
+
+@kernel
+def new_queue(board: Board, plans: Plans) -> Queue:
+    types, configs = board.capacity.shape[0], board.facts.configs
+    queue = Queue(np.zeros((2, types)), np.zeros(types), np.zeros(types), np.zeros(types), np.zeros(1))
+    for n in range(board.nodes.shape[0]):
+        queue.gpus[board.nodes[n, at.NODE_TYPE]] += board.nodes[n, at.USABLE]
+    queue.arrivals[0] = load_of_arrivals(board, usable(board)[0])
+    for i in range(plans.jobs.shape[0]):
+        if plans.critical[i]:
+            queue.behind[configs[plans.first[i], at.CONFIG_TYPE]] += plans.value[i]
+        add_ending(board, plans.jobs[i], queue.ending)
+    return queue
+
+
+@kernel
+def waits_for_plan(board: Board, plans: Plans, i: int, config: int, adaptation: Adaptation, queue: Queue) -> bool:
+    """Whether a critical job waits for its planned configuration, which does not fit, and takes nothing that fits.
+
+    It waits if that is expected to cost less than `WAITS` of the cheapest configuration that fits, both to the end. It
+    waits until enough jobs have ended on GPUs of the type, those before it in the queue having theirs, and longer where
+    jobs arrive: by 1 / (1 - load). Its GPU-seconds there cost the jobs after it 1 / GPUs of their value each.
+    """
+    job, jobs, configs = plans.jobs[i], board.jobs, board.facts.configs
+    if config < 0:
+        return False
+    v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_SIZE] / at.UNITS
+    if queue.ending[JOBS, v] <= 0.0:
+        return False
+    rate, weight = adaptation.rate[int(jobs[job, at.APPLICATION])], jobs[job, at.WEIGHT] * factor(adaptation, i, WEIGHT)
+    least = np.inf
+    for c in range(rate.shape[0]):
+        if board.tau[job, c] < np.inf and sim.can_place(board, job, c):
+            change = sim.switch_s(board, job, c)
+            least = min(least, cost_throughout(board, job, c, rate[c], change, weight))
+    wait = _time_until_free(queue.ending, v, queue.queued[v] + gpus)
+    wait /= max(1.0 - queue.arrivals[0], 1.0 / MOST_ARRIVALS)
+    cost = cost_throughout(board, job, config, rate[config], wait + sim.switch_s(board, job, config), weight)
+    cost += epochs_expected(board, job) * board.tau[job, config] * gpus * max(0.0, queue.behind[v]) / queue.gpus[v]
+    if cost - rate[config] * wait >= WAITS * least:
+        return False
+    queue.queued[v] += gpus
+    return True
 
 
 @lean_kernel

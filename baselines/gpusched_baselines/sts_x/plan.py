@@ -108,12 +108,11 @@ def energy_factor(adaptation: Adaptation, control: int) -> float:
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
-OFFERED = 16  # GPU-seconds that the whole job needs in the mean, a feature of adaptation agents; 0: not looked up
+IN_ALL = 16  # GPU-seconds that the whole job needs in the mean; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting
 BARE_VALUE = 9  # value of a second of its time where GPUs have no price [€/s]
-BARE_NEEDS = 10  # GPU-seconds that it is expected to need there
 BARE_FIRST = 21  # configuration with which it begins there
 BARE_NEXT = 22  # when another one follows there [s]
 SCALE = 11  # the scale of prices for which the next columns hold
@@ -135,6 +134,17 @@ def epochs_expected(board: Board, job: int) -> float:
         memory[job, KNOWN_AT] = 1.0 + jobs[job, at.EPOCHS]
         memory[job, EXPECTED] = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
     return memory[job, EXPECTED]
+
+
+@lean_kernel
+def needs_in_all(board: Board, job: int) -> float:
+    """Return the GPU-seconds that a whole job needs in the mean, where its epochs are cheapest; looked up once."""
+    jobs, memory, config = board.jobs, board.memory, int(board.jobs[job, at.CHEAPEST])
+    if memory[job, IN_ALL] == 0.0 and config >= 0:
+        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
+        mean = jobs[job, at.MAX_EPOCHS] * board.tail[int(jobs[job, at.DISTRIBUTION]), 0]
+        memory[job, IN_ALL] = mean * jobs[job, at.CHEAPEST_TAU] * size
+    return memory[job, IN_ALL]
 
 
 @kernel

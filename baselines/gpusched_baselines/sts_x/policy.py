@@ -7,7 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
+from gpusched_baselines.planning.cheapest import (
+    cheapest_fitting,
+    rates_by_utilisation,
+    rates_of_shares,
+    with_co_runners,
+)
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, appraise
@@ -17,9 +22,13 @@ from gpusched_baselines.sts_x.placements import (
     FRESH,
     KEPT,
     MARGINAL,
+    Queue,
+    add_ending,
     cheapest_to_the_end,
     cost_of_placement,
+    new_queue,
     restarts_are_long,
+    waits_for_plan,
 )
 from gpusched_baselines.sts_x.plan import (
     RESTART,
@@ -126,14 +135,14 @@ def _place_all(
     rest: tuple[Parts, Adaptation, Scratch],
 ) -> None:
     """Place the jobs on the empty cluster in one of the ways of `placements`, and give idle GPUs away."""
-    parts, adaptation, scratch = rest
+    parts = rest[0]
     plans.keeps[:] = 0
     if placement != FRESH:
         for i in range(plans.jobs.shape[0]):
             config = _kept(board, plans, i)
             if config >= 0 and sim.would_restart(board, plans.jobs[i]):
                 plans.keeps[i] = _put(board, plans.jobs[i], config, True, False)
-    _place_jobs(board, plans, order, placement, parts, adaptation, scratch)
+    _place_jobs(board, plans, order, placement, rest)
     if parts.spreads:
         spread(board, plans.jobs, plans.keeps)
     if parts.stays:
@@ -142,35 +151,58 @@ def _place_all(
 
 @kernel
 def _place_jobs(
-    board: Board, plans: Plans, order: Ints, placement: int, parts: Parts, adaptation: Adaptation, scratch: Scratch
+    board: Board, plans: Plans, order: Ints, placement: int, rest: tuple[Parts, Adaptation, Scratch]
 ) -> None:
     """Place the jobs that do not keep what they hold, in their order."""
-    configs, capacity, first = board.facts.configs, board.capacity, plans.first
-    demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
+    configs, first, queue = board.facts.configs, plans.first, new_queue(board, plans)
+    demand = np.zeros(board.capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
     for i in range(first.shape[0]):
         demand[configs[first[i], at.CONFIG_TYPE]] += _wanted(board, plans, i)
     for i in order[: order.shape[0] - (plans.group == WAITING).sum()]:  # those that wait are the last
-        job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
-        if plans.keeps[i]:
-            demand[v] -= _wanted(board, plans, i)
-            continue
-        if placement >= ALONE and board.jobs[job, at.OLD_CONFIG] < 0.0:
-            config = cheapest_to_the_end(board, plans, i, placement, adaptation)
-            if config >= 0 and _put(board, job, config, True, parts.consolidates):
+        v, wanted = configs[first[i], at.CONFIG_TYPE], _wanted(board, plans, i)
+        queue.behind[v] -= plans.value[i] if plans.critical[i] else 0.0
+        if not plans.keeps[i]:
+            _place_job(board, plans, i, placement, demand[v], queue, rest)
+            add_ending(board, plans.jobs[i], queue.ending)
+        demand[v] -= wanted
+
+
+@kernel
+def _place_job(
+    board: Board,
+    plans: Plans,
+    i: int,
+    placement: int,
+    demand: float,
+    queue: Queue,
+    rest: tuple[Parts, Adaptation, Scratch],
+) -> None:
+    """Place a job, or let it wait, and write its timer.
+
+    Args:
+        demand: GPUs of its type that deferrable jobs want and do not have yet.
+    """
+    job, first, (parts, adaptation, scratch) = plans.jobs[i], plans.first[i], rest
+    if placement >= ALONE and board.jobs[job, at.OLD_CONFIG] < 0.0:
+        config = cheapest_to_the_end(board, plans, i, placement, adaptation)
+        if config >= 0 and _put(board, job, config, True, parts.consolidates):
+            plans.timer[i] = np.inf
+            return
+    if plans.critical[i]:
+        config, scale = _plan_to_follow(board, plans, i, placement)
+        if not _put(board, job, config, True, parts.consolidates):
+            may_wait = parts.waits and not parts.guarantees
+            if may_wait and waits_for_plan(board, plans, i, config, adaptation, queue):
                 plans.timer[i] = np.inf
-                demand[v] -= _wanted(board, plans, i)
-                continue
-        if plans.critical[i]:
-            config, scale = _plan_to_follow(board, plans, i, placement)
-            if not _put(board, job, config, True, parts.consolidates):
+            else:
                 plans.timer[i] = _put_what_fits(board, plans, i, scale, parts, adaptation, scratch)
-            continue
-        fills_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
-        if _put(board, job, first[i], fills_node or sees_prices(board, parts), parts.consolidates):
-            plans.timer[i] = plans.timer[i] if sees_prices(board, parts) else np.inf
-        elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
-            _put(board, job, _kept(board, plans, i), True, parts.consolidates)
-        demand[v] -= _wanted(board, plans, i)
+        return
+    largest = board.capacity[board.facts.configs[first, at.CONFIG_TYPE], at.LARGEST]
+    fills_node = demand >= largest or sim.keeps_config(board, job, first)
+    if _put(board, job, first, fills_node or sees_prices(board, parts), parts.consolidates):
+        plans.timer[i] = plans.timer[i] if sees_prices(board, parts) else np.inf
+    elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
+        _put(board, job, _kept(board, plans, i), True, parts.consolidates)
 
 
 @lean_kernel
@@ -378,7 +410,7 @@ class StsX(PlannedPolicy):
         """Return the cost rates of configurations to plan the open round with [€/s], (A, C)."""
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
-        rate = rates_by_utilisation(board, rate)
+        rate = rates_of_shares(board, rates_by_utilisation(board, rate))
         if not rate.any():  # energy is free: GPUs have a small price instead
             rate = np.tile(FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS, (len(rate), 1))
         return rate

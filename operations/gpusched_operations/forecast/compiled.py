@@ -41,7 +41,7 @@ def compiled_run(policy: Policy, board: Board) -> Run | None:
     """Return the kernel that runs a policy from an open round, with its settings; None if there is none.
 
     Args:
-        board: The board of the run: where GPUs are shared with a model of that, STS-X and index rules plan in Python.
+        board: The board of the run: with shares STS-X plans in Python, and index rules where jobs slow others down.
     """
     order = getattr(policy, "job_order", None)
     if not isinstance(order, str):
@@ -53,10 +53,15 @@ def compiled_run(policy: Policy, board: Board) -> Run | None:
         return partial(_run_sts, number, (policy.rank == "published", policy.restarts_small, policy.postprocess))
     if type(policy) is IndexRule and alone:
         return partial(_run_index, number, policy.rule)
-    capped = board.clock[at.CAP_KW] < np.inf  # then limits are chosen in Python
-    if type(policy) is StsX and alone and not capped and not (board.has_prices and len(board.prices)):
+    if type(policy) is StsX and alone and not _plans_in_python(board):
         return partial(_run_sts_x, number, policy.parts, policy.rates(board))
     return None
+
+
+def _plans_in_python(board: Board) -> bool:
+    """Whether STS-X needs Python: for rates of shares, for power limits under a cap, for plans by price."""
+    shares = bool((board.facts.configs[:, at.CONFIG_UNITS] > 0).any())
+    return shares or board.clock[at.CAP_KW] < np.inf or bool(board.has_prices and len(board.prices))
 
 
 @threaded_kernel

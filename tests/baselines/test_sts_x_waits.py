@@ -1,0 +1,64 @@
+"""STS-X: critical jobs that wait for the GPU type of their plan, and the load of arrivals; by hand."""
+
+import pytest
+
+from gpusched_baselines import StsX
+from gpusched_baselines.sts_x.capacity_price import load_of_arrivals
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import CERTAIN, HOUR
+
+# A busy fast GPU costs 1 €/h, and an epoch takes an hour there; a slow one costs 2 €/h, and an epoch takes three hours.
+FAST = GpuType("F", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
+SLOW = GpuType("S", gpu_power_w=2000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
+ON_FAST, ON_SLOW = Configuration("F", 1), Configuration("S", 1)
+
+
+def two_jobs(weight_eur_per_h: float) -> Instance:
+    """Two jobs of two epochs that are due at once: the first one on the fast GPU ends after two hours."""
+    seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR}
+    weights = (10.0 * weight_eur_per_h / HOUR, weight_eur_per_h / HOUR)
+    jobs = [Job(0.0, 1.0, weight, 2.0, CERTAIN, 2.0, seconds) for weight in weights]
+    nodes = [Node("F", 1), Node("S", 1), Node("S", 1)]
+    return Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0)
+
+
+def second_starts_h(instance: Instance, policy: StsX) -> float:
+    return float(simulate(instance, policy).start_s[1]) / HOUR
+
+
+def test_a_late_job_waits_for_the_cheap_type_where_that_costs_less_than_what_is_free():
+    """On the slow GPU it costs 12 € and ends after 6 h; after a wait of 2 h it costs 2 € and ends after 4 h."""
+    assert second_starts_h(two_jobs(0.1), StsX()) == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize("policy", [StsX(waits=False), StsX(guarantees=True)], ids=["no waits", "guarantees"])
+def test_it_takes_what_is_free_where_no_job_may_wait_and_where_due_dates_are_guaranteed(policy):
+    assert second_starts_h(two_jobs(0.1), policy) == 0.0
+
+
+def test_a_job_whose_time_is_dear_takes_the_slower_type_where_the_wait_is_longer():
+    """Here an epoch takes 1.2 h on the slow GPU: 2.4 h and 4.8 € for a wait of 2 h, 2 h of work and 2 €."""
+    seconds = {ON_FAST: HOUR, ON_SLOW: 1.2 * HOUR}
+    for weight, start_h in ((0.1, 2.0), (20.0, 0.0)):
+        jobs = [Job(0.0, 1.0, w / HOUR, 2.0, CERTAIN, 2.0, seconds) for w in (10.0 * weight, weight)]
+        instance = Instance.from_jobs(
+            [FAST, SLOW], [Node("F", 1), Node("S", 1)], jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0
+        )
+        assert second_starts_h(instance, StsX()) == pytest.approx(start_h)
+
+
+def test_the_load_of_arrivals_counts_jobs_after_the_first_ones_over_the_time_since():
+    """Two jobs at 0 h are a stock; three come at 1, 2 and 4 h and need two GPU-hours each: 6 in 4 h on three GPUs."""
+    seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR}
+    jobs = [Job(at_h * HOUR, 100.0 * HOUR, 0.001, 2.0, CERTAIN, 2.0, seconds) for at_h in (0.0, 0.0, 1.0, 2.0, 4.0)]
+    nodes = [Node("F", 1), Node("S", 1), Node("S", 1)]
+    instance = Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0)
+    loads = {}
+
+    def look(state: State) -> None:
+        loads[state.board.clock[at.NOW] / HOUR] = load_of_arrivals(state.board, 3.0)
+
+    simulate(instance, StsX(), on_round=look)
+    assert (loads[0.0], loads[1.0], loads[2.0], loads[4.0]) == pytest.approx((0.0, 2.0 / 3.0, 4.0 / 6.0, 6.0 / 12.0))
