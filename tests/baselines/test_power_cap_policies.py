@@ -128,7 +128,7 @@ def test_without_a_cap_jobs_with_slack_choose_the_limit_at_which_an_epoch_costs_
 @pytest.mark.parametrize("name", NAMES)
 def test_jobs_on_shares_have_no_limits_and_the_cap_is_kept(name, tmp_path):
     """STS-X then plans within the cap, and so do the reference rules."""
-    made = random_instance(3, jobs=8, kinds=True)
+    made = random_instance(3, jobs=16, kinds=True)
     made = made.with_mechanisms(PowerCap((0.0, 3000.0), (0.7 * peak_kw(made), 0.6 * peak_kw(made))))
     result = simulate(made, make_policy(name))
     np.testing.assert_array_equal(result.log, simulate(made, make_policy("sts-x")).log)

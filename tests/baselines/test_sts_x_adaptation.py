@@ -109,8 +109,9 @@ def test_a_running_job_with_a_higher_restart_penalty_stays_if_what_fits_is_not_w
     instance = kilowatt_cluster(jobs, [4], [ONE, TWO, three, FOUR])
     instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(3, 36.0)))
     free = {PRICE: -20.0}
-    assert held_by(simulate(instance, Given(said=free)), 1)[:2] == ["Vx1", "Vx2"]
-    assert held_by(simulate(instance, Given(said=free | {(1, RESTART): np.log(10.0)})), 1) == ["Vx1"]
+    stays = free | {(1, RESTART): np.log(10.0)}
+    assert held_by(simulate(instance, Given(waits=False, said=free)), 1)[:2] == ["Vx1", "Vx2"]
+    assert held_by(simulate(instance, Given(waits=False, said=stays)), 1) == ["Vx1"]
 
 
 def held_by(result: Result, job: int) -> list[str]:

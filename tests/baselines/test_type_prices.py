@@ -169,9 +169,9 @@ def late_jobs(count: int, nodes: int) -> Instance:
     return Instance.from_jobs([gpu_type], [Node("V", 2)] * nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
 
 
-@pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(2, 3, 2), (3, 3, 1), (3, 4, 2), (6, 3, 1)])
+@pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(2, 3, 2), (3, 3, 2), (4, 3, 1), (6, 3, 1)])
 def test_jobs_use_fewer_gpus_only_if_more_are_wanted_than_there_are(jobs, nodes, gpus):
-    """Two of three jobs could have two of six GPUs each, but then 85 % of them would not suffice for all of them."""
+    """A second GPU saves 50 €, half an hour, for one GPU-hour more, which costs the n - 1 others 100 (n - 1) / 6 €."""
     log = simulate(late_jobs(jobs, nodes), StsX()).log
     assert log[log[:, at.LOG_START] == 0.0, at.LOG_CONFIG].tolist() == [gpus - 1] * jobs
 

@@ -77,6 +77,9 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     """
     active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
+    if board.has_shares and sim.slots(board) > 0:  # their rates follow the active jobs, and so does what is cheapest
+        for job in active:
+            board.memory[job, of.CHEAPEST] = 0.0
     by_price = sees_prices(board, parts)  # then GPU types have prices in each period
     if parts.type_priced and not by_price:
         adaptation = with_type_prices(board, adaptation)
