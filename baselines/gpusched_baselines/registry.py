@@ -97,26 +97,15 @@ _START_RULES = {
 _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "alone-rates": ("STS-X at the rates of a job alone on its node", {"full_nodes": 0.0}),
     "no-waiting": ("STS-X in which no job with slack waits", {"waits": False}),
-    "no-consolidation": ("STS-X in which no job leaves a node that the round does not need", {"consolidates": False}),
-    "no-spreading": ("STS-X that leaves idle GPUs idle", {"spreads": False}),
     "guaranteed": ("STS-X that meets due dates at any cost", {"guarantees": True}),
     "no-price": ("STS-X in which GPU-seconds have no price", {"priced": False}),
-    "by-slack": ("STS-X that orders jobs that must be late by slack too", {"by_value": False}),
-    "moving": ("STS-X in which jobs may move without need", {"stays": False}),
-    "no-comparison": (
-        "STS-X that never compares a round with ones in which running jobs stay",
-        {"compares_placements": False},
-    ),
-    "free-changes": ("STS-X whose plans ignore the restarts of their later changes", {"counts_restarts": False}),
-    "one-price": ("STS-X in which a GPU type costs its power alone", {"type_priced": False}),
-    "own-slack": ("STS-X in which jobs wait whatever other work is due", {"cluster_slack": False}),
     "price-blind": ("STS-X that plans as if energy cost the same at all times", {"by_price": False}),
     "worst-co-runners": (
         "STS-X that plans shares of a GPU with the worst possible co-runners",
         {"co_located": False},
     ),
 }
-"""STS-X without one of its parts: a line on it, and the setting."""
+"""STS-X without one of its parts: a line on it, and the setting. Most parts have no setting."""
 
 
 def _without(part: str, line: str, setting: dict[str, object]) -> ShippedPolicy:

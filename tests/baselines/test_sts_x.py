@@ -60,8 +60,8 @@ def test_jobs_wait_less_where_other_work_is_due():
     _write_due_load(state.board, np.arange(7), due_load)
     assert due_load.tolist() == pytest.approx([WAIT_LOAD * 2.5 / 4] * 6 + [1.0])
     crowded = cluster([job(0.05 * k, 3 + 0.05 * k) for k in range(7)])
-    with_load, alone = simulate(crowded, StsX()), simulate(crowded, StsX(cluster_slack=False))
-    assert with_load.total_eur < alone.total_eur
+    waits = [start - 0.05 * k for k, start in enumerate(starts_h(simulate(crowded, StsX())))]
+    assert min(waits) < 1.5 < starts_h(simulate(cluster([job(0, 3)]), StsX()))[0]
 
 
 def test_a_due_date_years_away_is_waited_for_and_without_waiting_a_job_starts_at_once():
@@ -97,10 +97,8 @@ def half_empty_nodes(restart_s: float = 0.0) -> Instance:
 def test_jobs_move_together_so_that_a_node_can_be_switched_off_if_they_need_not_restart():
     """From 1.01 h on, one node with both that are left costs 4 €/h; two nodes with one each would cost 6."""
     result = simulate(half_empty_nodes(), StsX())
-    apart = simulate(half_empty_nodes(), StsX(consolidates=False))
-    assert result.switches.sum() > apart.switches.sum() == 0
+    assert result.switches.sum() > 0
     assert result.energy_eur == pytest.approx(4 + 0.01 * 3 + 7.99 * 4 + 0.01 * 3 + 4)
-    assert apart.energy_eur == pytest.approx(2 * (4 + 8 * 3))
     result = simulate(half_empty_nodes(restart_s=60.0), StsX())
     assert result.switches.sum() == 0
     assert result.late_jobs == 0
@@ -110,7 +108,6 @@ def test_idle_gpus_make_a_job_faster_that_pays_for_the_node_alone():
     """On two GPUs an epoch takes 40 minutes: 4 €/h · 2/3 h is less than 3 €/h · 1 h."""
     alone = job(0, 2, epochs=2, seconds_per_epoch={ONE: HOUR, TWO: HOUR * 2 / 3})
     assert simulate(cluster([alone]), StsX()).energy_eur == pytest.approx(2 * 2 / 3 * 4)
-    assert simulate(cluster([alone]), StsX(spreads=False)).energy_eur == pytest.approx(2 * 3)
 
 
 def one_gpu(jobs: list[Job]) -> Instance:
@@ -123,7 +120,6 @@ def test_of_jobs_that_must_be_late_the_one_that_loses_most_for_its_time_goes_fir
     alone = {"seconds_per_epoch": {ONE: HOUR}}
     instance = one_gpu([job(0, 0.5, epochs=10, weight=0.002, **alone), job(0, 0.5, weight=0.001, **alone)])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, StsX(by_value=False))) == [0.0, 10.0]
     # One GPU, 0.001 €/s each, over 3,600.00002 s or 3,600.
     instance = one_gpu([job(0, 0.5, seconds_per_epoch={ONE: HOUR + more}) for more in (2e-5, 0.0)])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
@@ -140,7 +136,6 @@ def test_a_second_is_worth_its_weight_times_the_probability_of_being_late():
     perhaps = Job(0.0, 1.5 * HOUR, 0.0024, 2.0, halves, 2.0, seconds_per_epoch={ONE: HOUR})
     instance = one_gpu([perhaps, job(0, 0.6, seconds_per_epoch={ONE: HOUR})])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, StsX(by_value=False))) == [0.0, 2.0]
 
 
 def test_a_job_is_late_where_being_in_time_costs_more():
@@ -170,9 +165,8 @@ def test_where_gpus_are_short_a_job_takes_fewer_of_them():
 def test_a_job_that_keeps_its_configuration_stays_although_others_come_before_it():
     """Two short jobs with less slack fill the node that is on; it would move, and lose 60 s by that."""
     instance = cluster([job(0, 9.005, epochs=9), job(0.01, 1.01), job(0.01, 1.01)], restart_s=60.0)
-    result, moving = simulate(instance, StsX()), simulate(instance, StsX(stays=False))
+    result = simulate(instance, StsX())
     assert (result.switches.tolist(), result.late_jobs) == ([0, 0, 0], 0)
-    assert (moving.switches.tolist(), moving.late_jobs) == ([1, 0, 0], 1)
     assert result.intervals().filter(result.intervals()["job"] == 0)["node"].to_list() == [0]
 
 

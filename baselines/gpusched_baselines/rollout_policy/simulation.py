@@ -16,7 +16,7 @@ from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.cheapest import with_co_runners
-from gpusched_baselines.sts_x.job_plan import Parts
+from gpusched_baselines.sts_x.job_plan import Options
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.hooks import expected_arrays
@@ -150,18 +150,18 @@ class Base(NamedTuple):
 
     Attributes:
         by_index: Whether it is an index rule; else it is STS-X.
-        parts: The parts of STS-X that are in use.
+        options: The parts of STS-X that are in use.
         rule: The index rule.
     """
 
     by_index: bool
-    parts: Parts
+    options: Options
     rule: Rule
 
 
 STS_X = Base(
     by_index=False,
-    parts=StsX().parts,
+    options=StsX().options,
     rule=Rule(EXPECTED, 0.25, 0.5, 0.1),
 )
 
@@ -173,7 +173,7 @@ BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._repl
 def plan_by(board: Board, rate: Floats, base: Base) -> None:
     """Plan the round by a policy; write the plan of every job to its memory."""
     if not base.by_index:
-        plan_round(board, base.parts, unadapted(board.count[at.ACTIVE], rate))
+        plan_round(board, base.options, unadapted(board.count[at.ACTIVE], rate))
         return
     plan_by_index(board, base.rule)
     memory = board.memory

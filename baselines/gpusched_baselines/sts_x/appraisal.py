@@ -14,7 +14,7 @@ from gpusched_baselines.sts_x.job_plan import (
     DEFERRABLE_RUNNING,
     MUST_BE_LATE,
     WAITING,
-    Parts,
+    Options,
     Plans,
     holds,
     new_plans,
@@ -46,7 +46,7 @@ FREE_RATE = 1e-12  # cost rate of a GPU in plans where energy is free [€/s]
 
 
 @kernel
-def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, scratch: Scratch) -> Plans:
+def appraise(board: Board, chosen: Ints, options: Options, adaptation: Adaptation, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
     A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*.
@@ -60,31 +60,31 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
     """
     plans, memory, now = new_plans(chosen), board.memory, board.clock[at.NOW]
     longest = 0.0
-    if parts.waits and parts.cluster_slack:
+    if options.waits:
         _write_due_load(board, chosen, plans.due_load)
     for i in range(chosen.shape[0]):
-        longest += _look(board, adaptation, plans, i, parts.waits)
-    _take_price_plans(board, parts, adaptation, plans)
+        longest += _look(board, adaptation, plans, i, options.waits)
+    _take_price_plans(board, options, adaptation, plans)
     wait = max(A_WAIT * np.exp(adaptation.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.critical[i] or plans.key[i] < wait:
             if not holds(board, job):
-                plan_job(board, adaptation, i, job, 1.0, wait, parts, scratch)
+                plan_job(board, adaptation, i, job, 1.0, wait, options, scratch)
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
-    price = capacity_price(board, plans.value, FREE_RATE) if parts.priced else 0.0
+    price = capacity_price(board, plans.value, FREE_RATE) if options.priced else 0.0
     if price > 0.0:
-        price = clearing_price(board, adaptation, plans, price, wait, parts, scratch)
+        price = clearing_price(board, adaptation, plans, price, wait, options, scratch)
     total = max(plans.value.sum(), 1e-300)
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.critical[i]:
             others = price * (1.0 - plans.value[i] / total)  # the price is what the other jobs lose
-            plan_at_price(board, adaptation, plans, i, others, wait, parts, scratch)
+            plan_at_price(board, adaptation, plans, i, others, wait, options, scratch)
             plans.first[i], plans.timer[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
             plans.key[i], sooner = _slack_at_best(board, job), factor(adaptation, i, ORDER)
-            if parts.by_value and plans.key[i] < 0.0:
+            if plans.key[i] < 0.0:
                 plans.group[i], plans.key[i] = MUST_BE_LATE, -memory[job, of.VALUE] / plans.work[i] * sooner
             else:
                 plans.key[i] /= sooner
@@ -92,9 +92,9 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 
 
 @kernel
-def _take_price_plans(board: Board, parts: Parts, adaptation: Adaptation, plans: Plans) -> None:
+def _take_price_plans(board: Board, options: Options, adaptation: Adaptation, plans: Plans) -> None:
     """Let the jobs follow plans over the periods of prices if there are any, except those that must be late."""
-    if not board.has_prices or not sees_prices(board, parts):
+    if not board.has_prices or not sees_prices(board, options):
         return
     first = plans.first.copy()
     planned = plan_over_prices(board, plans.jobs, adaptation, first, plans.timer)

@@ -7,7 +7,7 @@ import numpy as np
 from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, plan_at_price
+from gpusched_baselines.sts_x.job_plan import WAITING, Options, Plans, plan_at_price
 from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected, needs_in_all
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
@@ -72,7 +72,7 @@ def load_of_arrivals(board: Board, gpus: float) -> float:
 
 @kernel
 def clearing_price(
-    board: Board, adaptation: Adaptation, plans: Plans, price: float, wait: float, parts: Parts, scratch: Scratch
+    board: Board, adaptation: Adaptation, plans: Plans, price: float, wait: float, options: Options, scratch: Scratch
 ) -> float:
     """Return the least price, up to `price`, at which the jobs together want at most `FILLED` of the GPUs.
 
@@ -95,7 +95,7 @@ def clearing_price(
         for i in range(plans.jobs.shape[0]):
             if plans.critical[i]:
                 others = tried * (1.0 - plans.value[i] / total)
-                plan_at_price(board, adaptation, plans, i, others, wait, parts, scratch)
+                plan_at_price(board, adaptation, plans, i, others, wait, options, scratch)
         if _wanted(board, plans, of.FIRST) <= gpus:
             high = tried
         elif trial == 0:

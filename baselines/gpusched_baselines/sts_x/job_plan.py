@@ -30,20 +30,12 @@ RESTART_PENALTY = 3.0  # additional restarts of a change where GPUs are short: t
 MUST_BE_LATE, CRITICAL, DEFERRABLE_RUNNING, DEFERRABLE, WAITING = range(5)  # the last are not placed
 
 
-class Parts(NamedTuple):
-    """Which parts of STS-X are in use; see `StsX`."""
+class Options(NamedTuple):
+    """How jobs may be planned; see `StsX`."""
 
     waits: bool
-    consolidates: bool
-    spreads: bool
     guarantees: bool
     priced: bool
-    by_value: bool
-    stays: bool
-    counts_restarts: bool
-    compares_placements: bool
-    type_priced: bool
-    cluster_slack: bool
     by_price: bool
 
 
@@ -93,12 +85,12 @@ def new_plans(chosen: Ints) -> Plans:
 
 
 @kernel
-def sees_prices(board: Board, parts: Parts) -> bool:
+def sees_prices(board: Board, options: Options) -> bool:
     if not board.has_prices:
         return False
     prices = board.prices
-    if not parts.by_price or board.count[at.PUBLISHED] < prices.shape[0]:
-        return parts.by_price
+    if not options.by_price or board.count[at.PUBLISHED] < prices.shape[0]:
+        return options.by_price
     for period in range(1, prices.shape[0]):
         for column in (at.PERIOD_PRICE, at.PERIOD_PUE):
             if prices[period, column] != prices[period - 1, column]:
@@ -133,7 +125,7 @@ def plan_at_price(
     i: int,
     price: float,
     wait: float,
-    parts: Parts,
+    options: Options,
     scratch: Scratch,
 ) -> None:
     """Plan a critical job at a price of GPU-seconds, unless its last plan is one at about the same price.
@@ -145,7 +137,7 @@ def plan_at_price(
     job, scale = plans.jobs[i], 1.0 + factor(adaptation, i, PRICE) * price
     plans.scale[i] = scale
     if abs(scale - board.memory[job, of.SCALE]) > SAME_SCALE * scale:
-        plan_job(board, adaptation, i, job, scale, wait, parts, scratch)
+        plan_job(board, adaptation, i, job, scale, wait, options, scratch)
 
 
 @kernel
@@ -156,7 +148,7 @@ def plan_job(
     job: int,
     scale: float,
     wait: float,
-    parts: Parts,
+    options: Options,
     scratch: Scratch,
 ) -> None:
     """Plan a job that is critical, or may be after a wait, and remember the plan and its value.
@@ -171,9 +163,9 @@ def plan_job(
     heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)
-    config, timer, points = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
+    config, timer, points = plan_ahead(board, job, seconds, price, scale / heavier, options.guarantees, scratch)
     weight = board.jobs[job, at.WEIGHT] / (scale / heavier)
-    restart = max(board.jobs[job, at.RESTART_S], board.jobs[job, at.RESUMING_S]) if parts.counts_restarts else 0.0
+    restart = max(board.jobs[job, at.RESTART_S], board.jobs[job, at.RESUMING_S])
     total, changes = cost_with_changes(board, job, points, rate, restart, scratch)
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
     if restart > 0.0:
@@ -181,7 +173,7 @@ def plan_job(
         if changes and total < least:
             solve_late(board, job, points, board.jobs[job, at.DUE] - board.clock[at.NOW], scratch)
             total += cost_of_waiting(board, job, points, restart, weight, scratch)
-        if changes and least <= total and not parts.guarantees:
+        if changes and least <= total and not options.guarantees:
             config, timer = best, np.inf
         total = min(least, total) if changes else least
     if scale == 1.0:

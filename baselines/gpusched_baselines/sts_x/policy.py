@@ -16,7 +16,7 @@ from gpusched_baselines.planning.cheapest import (
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, appraise
-from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, restart_penalty, sees_prices
+from gpusched_baselines.sts_x.job_plan import WAITING, Options, Plans, restart_penalty, sees_prices
 from gpusched_baselines.sts_x.placements import (
     ALONE,
     FRESH,
@@ -66,13 +66,13 @@ from gpusched_env.simulator.kernels import (
 
 
 @threaded_kernel
-def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
+def plan_round(board: Board, options: Options, adaptation: Adaptation) -> None:
     """Plan the round on an empty cluster; write the plan of every job to `memory`, and nothing else.
 
     Where restarts are long, it is placed in four ways, and the one whose jobs are expected to cost least is planned.
 
     Args:
-        parts: Which parts of the policy are in use.
+        options: How jobs may be planned.
         adaptation: The adaptation of the round; `unadapted` has only the rates.
     """
     active = board.active[: board.count[at.ACTIVE]]
@@ -80,15 +80,15 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     if board.has_shares and sim.slots(board) > 0:  # their rates follow the active jobs, and so does what is cheapest
         for job in active:
             board.memory[job, of.CHEAPEST] = 0.0
-    by_price = sees_prices(board, parts)  # then GPU types have prices in each period
-    if parts.type_priced and not by_price:
+    by_price = sees_prices(board, options)  # then GPU types have prices in each period
+    if not by_price:
         adaptation = with_type_prices(board, adaptation)
-    plans = appraise(board, active, parts, adaptation, scratch)
+    plans = appraise(board, active, options, adaptation, scratch)
     held, kept = sim.begin_plan(board, True)
     order, timer = sim.ranked_in_groups(plans.group, plans.key), plans.timer.copy()
-    _place_all(board, plans, order, FRESH, held, (parts, adaptation, scratch))
-    if parts.compares_placements and not parts.guarantees and not by_price and restarts_are_long(board, active):
-        _compare(board, plans, order, held, timer, (parts, adaptation, scratch))
+    _place_all(board, plans, order, FRESH, held, (options, adaptation, scratch))
+    if not options.guarantees and not by_price and restarts_are_long(board, active):
+        _compare(board, plans, order, held, timer, (options, adaptation, scratch))
     sim.write_plan(board)
     for i in range(active.shape[0]):
         board.memory[active[i], sim.TIMER] = plans.timer[i]
@@ -102,7 +102,7 @@ def _compare(
     order: Ints,
     held: Floats,
     timer: Floats,
-    rest: tuple[Parts, Adaptation, Scratch],
+    rest: tuple[Options, Adaptation, Scratch],
 ) -> None:
     """Place the round in the other ways, too; leave the jobs where they are expected to cost least.
 
@@ -135,26 +135,23 @@ def _place_all(
     order: Ints,
     placement: int,
     held: Floats,
-    rest: tuple[Parts, Adaptation, Scratch],
+    rest: tuple[Options, Adaptation, Scratch],
 ) -> None:
     """Place the jobs on the empty cluster in one of the ways of `placements`, and give idle GPUs away."""
-    parts = rest[0]
     plans.keeps[:] = 0
     if placement != FRESH:
         for i in range(plans.jobs.shape[0]):
             config = _kept(board, plans, i)
-            if config >= 0 and sim.would_restart(board, plans.jobs[i]):
-                plans.keeps[i] = _put(board, plans.jobs[i], config, True, False)
+            if config >= 0 and sim.would_restart(board, plans.jobs[i]) and sim.can_place(board, plans.jobs[i], config):
+                plans.keeps[i] = sim.place(board, plans.jobs[i], config)
     _place_jobs(board, plans, order, placement, rest)
-    if parts.spreads:
-        spread(board, plans.jobs, plans.keeps)
-    if parts.stays:
-        _settle(board, plans.jobs, order, held[:, sim.HELD :], parts.consolidates)
+    spread(board, plans.jobs, plans.keeps)
+    _settle(board, plans.jobs, order, held[:, sim.HELD :])
 
 
 @kernel
 def _place_jobs(
-    board: Board, plans: Plans, order: Ints, placement: int, rest: tuple[Parts, Adaptation, Scratch]
+    board: Board, plans: Plans, order: Ints, placement: int, rest: tuple[Options, Adaptation, Scratch]
 ) -> None:
     """Place the jobs that do not keep what they hold, in their order."""
     configs, first, queue = board.facts.configs, plans.first, new_queue(board, plans)
@@ -178,34 +175,34 @@ def _place_job(
     placement: int,
     demand: float,
     queue: Queue,
-    rest: tuple[Parts, Adaptation, Scratch],
+    rest: tuple[Options, Adaptation, Scratch],
 ) -> None:
     """Place a job, or let it wait, and write its timer.
 
     Args:
         demand: GPUs of its type that deferrable jobs want and do not have yet.
     """
-    job, first, (parts, adaptation, scratch) = plans.jobs[i], plans.first[i], rest
+    job, first, (options, adaptation, scratch) = plans.jobs[i], plans.first[i], rest
     if placement >= ALONE and board.jobs[job, at.OLD_CONFIG] < 0.0:
         config = cheapest_to_the_end(board, plans, i, placement, adaptation)
-        if config >= 0 and _put(board, job, config, True, parts.consolidates):
+        if config >= 0 and _put(board, job, config, True):
             plans.timer[i] = np.inf
             return
     if plans.critical[i]:
         config, scale = _plan_to_follow(board, plans, i, placement)
-        if not _put(board, job, config, True, parts.consolidates):
-            may_wait = parts.waits and not parts.guarantees
+        if not _put(board, job, config, True):
+            may_wait = options.waits and not options.guarantees
             if may_wait and waits_for_plan(board, plans, i, config, adaptation, queue):
                 plans.timer[i] = np.inf
             else:
-                plans.timer[i] = _put_what_fits(board, plans, i, scale, parts, adaptation, scratch)
+                plans.timer[i] = _put_what_fits(board, plans, i, scale, options, adaptation, scratch)
         return
     largest = board.capacity[board.facts.configs[first, at.CONFIG_TYPE], at.LARGEST]
     fills_node = demand >= largest or sim.keeps_config(board, job, first)
-    if _put(board, job, first, fills_node or sees_prices(board, parts), parts.consolidates):
-        plans.timer[i] = plans.timer[i] if sees_prices(board, parts) else np.inf
+    if _put(board, job, first, fills_node or sees_prices(board, options)):
+        plans.timer[i] = plans.timer[i] if sees_prices(board, options) else np.inf
     elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
-        _put(board, job, _kept(board, plans, i), True, parts.consolidates)
+        _put(board, job, _kept(board, plans, i), True)
 
 
 @lean_kernel
@@ -235,7 +232,7 @@ def _plan_to_follow(board: Board, plans: Plans, i: int, placement: int) -> tuple
 
 @kernel
 def _put_what_fits(
-    board: Board, plans: Plans, i: int, scale: float, parts: Parts, adaptation: Adaptation, scratch: Scratch
+    board: Board, plans: Plans, i: int, scale: float, options: Options, adaptation: Adaptation, scratch: Scratch
 ) -> float:
     """Plan a critical job over what fits now, at the `scale` of prices, place it, and return its timer.
 
@@ -252,26 +249,26 @@ def _put_what_fits(
     for c in range(size):
         seconds[c] = seconds[c] if sim.can_place(board, job, c) else np.inf
     heavier = factor(adaptation, i, WEIGHT)
-    config, timer, _ = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
-    _put(board, job, config, True, parts.consolidates)
+    config, timer, _ = plan_ahead(board, job, seconds, price, scale / heavier, options.guarantees, scratch)
+    _put(board, job, config, True)
     return timer
 
 
 @lean_kernel
-def _put(board: Board, job: int, config: int, may_power_on: bool, consolidates: bool) -> bool:
+def _put(board: Board, job: int, config: int, may_power_on: bool) -> bool:
     """Place a job, on a node that is on if one has the free capacity, on another one only with `may_power_on`."""
     if not sim.can_place(board, job, config):
         return False
     powers_on, leaves = sim.should_consolidate(board, job, config)
     if powers_on and not may_power_on:
         return False
-    if leaves and consolidates:
+    if leaves:
         sim.clear_preferred_node(board, job)
     return sim.place(board, job, config)
 
 
 @kernel
-def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolidates: bool) -> None:
+def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats) -> None:
     """Place the jobs again so that no job that keeps its configuration moves, if all planned configurations still fit.
 
     Jobs for which a move takes a restart return to their places first. If the configurations of the others then do not
@@ -298,11 +295,7 @@ def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolid
     sim.clear(board, chosen)
     for turn in range(2):
         for i in order:
-            if (
-                group[i] == turn
-                and held[i, 0] >= 0.0
-                and not _put(board, chosen[i], int(held[i, 0]), True, consolidates)
-            ):
+            if group[i] == turn and held[i, 0] >= 0.0 and not _put(board, chosen[i], int(held[i, 0]), True):
                 sim.restore(board, chosen, held, kept)
                 return
 
@@ -354,19 +347,10 @@ class StsX(PlannedPolicy):
         full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job
             alone on its node, as STS does.
         waits: Whether jobs with slack may wait.
-        consolidates: Whether jobs leave nodes that the round does not need.
-        spreads: Whether idle GPUs of nodes that are on are given to jobs there.
         guarantees: Whether plans meet the due date where they can if all epochs are needed, at any cost.
         priced: Whether GPUs cost more than their power where they are short.
-        by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
-        stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         co_located: Whether shares are planned with the expected co-runners; else, and where due dates are guaranteed,
             with the worst possible co-runners.
-        counts_restarts: Whether plans count the restarts of their later changes, where due dates are not guaranteed.
-        compares_placements: Whether, where restarts are long and due dates are not guaranteed, a round is compared with
-            rounds in which running jobs keep what they hold.
-        type_priced: Whether a GPU type costs more where other jobs need it more.
-        cluster_slack: Whether due work in the cluster shortens the time for which jobs with slack may wait.
         by_price: Whether jobs are planned over the periods of prices, where the price of energy changes.
         name: Name, as tables show it.
 
@@ -376,17 +360,9 @@ class StsX(PlannedPolicy):
 
     full_nodes: float = 1.0
     waits: bool = True
-    consolidates: bool = True
-    spreads: bool = True
     guarantees: bool = False
     priced: bool = True
-    by_value: bool = True
-    stays: bool = True
     co_located: bool = True
-    counts_restarts: bool = True
-    compares_placements: bool = True
-    type_priced: bool = True
-    cluster_slack: bool = True
     by_price: bool = True
     name: str = "sts-x"
     job_order: str = "pressure"
@@ -401,13 +377,9 @@ class StsX(PlannedPolicy):
             raise InputError("full_nodes", self.full_nodes, "a number from 0 to 1")
 
     @property
-    def parts(self) -> Parts:
-        """Return the parts that are in use, as kernels take them."""
-        return Parts(
-            self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays,
-            self.counts_restarts, self.compares_placements, self.type_priced, self.cluster_slack,
-            self.by_price,
-        )  # fmt: skip
+    def options(self) -> Options:
+        """Return how jobs may be planned, as kernels take it."""
+        return Options(self.waits, self.guarantees, self.priced, self.by_price)
 
     def rates(self, board: Board) -> Floats:
         """Return the cost rates of configurations to plan the open round with [€/s], (A, C)."""
@@ -430,12 +402,12 @@ class StsX(PlannedPolicy):
             adaptation: The adaptation of the round.
         """
         if not has_limits_to_lower(board):
-            plan_round(board, self.parts, adaptation)
+            plan_round(board, self.options, adaptation)
             return
-        plan_round(without_cap(board), self.parts, adaptation)
+        plan_round(without_cap(board), self.options, adaptation)
         if not self._lower_limits(board):
             shown = at_lowest_limits(board)
-            plan_round(shown, self.parts, adaptation)
+            plan_round(shown, self.options, adaptation)
             take_plan(board, shown)
 
     def _lower_limits(self, board: Board) -> bool:

@@ -16,7 +16,7 @@ from gpusched_baselines.index_rules.policy import IndexRule, place_by_index
 from gpusched_baselines.index_rules.ranks import Rule
 from gpusched_baselines.planning.cheapest import ESTIMATE, any_capacity, left_of_all, with_co_runners
 from gpusched_baselines.sts import Sts, finish, place_by_plans
-from gpusched_baselines.sts_x.job_plan import Parts
+from gpusched_baselines.sts_x.job_plan import Options
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.kernel import kernel, threaded_kernel
@@ -54,7 +54,7 @@ def compiled_run(policy: Policy, board: Board) -> Run | None:
     if type(policy) is IndexRule and alone:
         return partial(_run_index, number, policy.rule)
     if type(policy) is StsX and alone and not _plans_in_python(board):
-        return partial(_run_sts_x, number, policy.parts, policy.rates(board))
+        return partial(_run_sts_x, number, policy.options, policy.rates(board))
     return None
 
 
@@ -105,11 +105,11 @@ def _run_index(order: int, rule: Rule, board: Board, hidden: Hidden, present: In
 
 @threaded_kernel
 def _run_sts_x(
-    order: int, parts: Parts, rate: Floats, board: Board, hidden: Hidden, present: Ints, until: float
+    order: int, options: Options, rate: Floats, board: Board, hidden: Hidden, present: Ints, until: float
 ) -> bool:
     state = GOES_ON
     while state == GOES_ON:
-        plan_round(board, parts, unadapted(board.count[at.ACTIVE], rate))
+        plan_round(board, options, unadapted(board.count[at.ACTIVE], rate))
         order_by(board, order, False)
         execute_plan(board, board.order[: board.count[at.TO_ASK]])
         state = to_next_round(board, hidden, present, True, until)
