@@ -9,13 +9,17 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import control_names
 from gpusched_baselines.registry import make_policy
+from gpusched_baselines.self_tuning.candidates import VARIANTS
 from gpusched_baselines.tuned import TunedStsX, search
 from gpusched_env import Policy, simulate
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_env.model.checks import whole
+from gpusched_env.simulator import can_decide
 
-RULES = ("sts-x", "atc", "atc-co-located", "edf-preemptive")
-"""The policies from which the search begins: each is run once, told the needs."""
+RULES = ("atc", "atc-co-located", "edf-preemptive", "sts-x-cap")
+"""The rules that are run once, told the needs, where they can decide."""
+ENERGY = ("prices", "cap")
+"""Mechanisms for which STS-X has further controls."""
 
 
 def told(instance: Instance) -> Instance:
@@ -29,9 +33,10 @@ def told(instance: Instance) -> Instance:
 def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> float:
     """Return the cost of the best schedule that a search finds which knows every job's need [€].
 
-    The search runs policies that are told the needs: first `RULES`, then STS-X with constant controls, changed at
-    random from the best ones: a (1+1) evolution strategy with the one-fifth rule. Every run is a schedule of this
-    instance. So the least possible cost lies between `capacity_bound` and this one, which falls with the evaluations.
+    The search runs policies that are told the needs: first the variants of STS-X that self-tuning tries, and `RULES`;
+    then the best of these variants with constant controls, changed at random from the best ones: a (1+1) evolution
+    strategy with the one-fifth rule. Every run is a schedule of this instance. So the least possible cost lies between
+    `capacity_bound` and this one, which falls with the evaluations.
 
     Args:
         instance: The instance.
@@ -42,13 +47,17 @@ def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> 
         InputError: A number is out of its range.
     """
     whole("evaluations", evaluations, 1)
-    known, names = told(instance), control_names([v.name for v in instance.gpu_types])
-    costs = [_cost(known, make_policy(name)) for name in RULES[:evaluations]]
+    known, energy = told(instance), any(instance.find(name) is not None for name in ENERGY)
+    names = control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
+    rules = [policy for policy in map(make_policy, RULES) if can_decide(policy, known)]
+    variants = [TunedStsX(**settings) for settings in VARIANTS]
+    costs = [_cost(known, policy) for policy in [*variants, *rules][:evaluations]]
+    best = int(np.argmin(costs[: len(variants)]))
 
     def cost(action: NDArray[np.float64]) -> float:
-        return _cost(known, TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True))))
+        return _cost(known, replace(variants[best], constants=tuple(zip(names, action.tolist(), strict=True))))
 
-    _, least = search(cost, len(names), evaluations - len(costs), seed, costs[0])
+    _, least = search(cost, len(names), evaluations - len(costs), seed, costs[best])
     return min(least, *costs)
 
 
