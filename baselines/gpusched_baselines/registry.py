@@ -180,7 +180,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "sts-x": ShippedPolicy(
             "sts_x.policy:StsX",
-            "STS over all GPU types at once; tardiness and GPU-seconds have a price, and jobs with slack may wait",
+            "STS over all GPU types at once; tardiness, GPU time and capped power have prices; jobs may wait",
             origin="ours",
             style=4,
         ),
@@ -328,10 +328,6 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "As Lucid: shortest first; two jobs on a GPU if their applications slow each other down little",
         ),
         **_gavels(":agnostic", aware=False),
-        "sts-x-cap": _variant(
-            "power_cap.policy:CappedStsX",
-            "STS-X under a power cap: power has the least price at which the limits that jobs choose fit",
-        ),
         "cap-uniform": _variant(
             "power_cap.policy:CappedStsX",
             "STS-X under a power cap: one power limit for all jobs, the highest that fits",

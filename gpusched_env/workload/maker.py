@@ -82,6 +82,8 @@ class Maker:
         measured = application_times(applications, self._site)
         seconds, network = _over_network(scenario, applications, self._site, measured)
         self._seconds, saved = _with_power(scenario, applications, self._site, seconds)
+        lacking = [v for v in scenario.due_dates.gpu_types if v not in scenario.cluster.gpu_types]
+        self._due_from_s = Maker(_with_types(scenario, lacking)).reference_times() if lacking else None
         self._mechanisms = (*network, *saved, *scenario.switching.host_memory)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
@@ -92,6 +94,10 @@ class Maker:
             self._saturation = self._site.gpus / np.array(
                 [_one_gpu_s(application, self._site) for application in applications]
             )
+
+    def reference_times(self) -> NDArray[np.float64]:
+        """Return the seconds per epoch from which due dates follow, of every application, (A, C); inf if none do."""
+        return _reference_times(self._seconds, self._site)
 
     def make(self, seed: int) -> Instance:
         streams, site = _Streams(seed), self._site
@@ -217,7 +223,10 @@ class Maker:
     ) -> JobTable:
         """Add due dates, weights, restart overheads and labels, and sort by submission."""
         scenario, trace, submission_s = self._scenario, self.trace, columns["submission_s"]
-        full_s = columns["max_epochs"][:, None] * _reference_times(columns["seconds_per_epoch"], self._site)
+        from_s = _reference_times(columns["seconds_per_epoch"], self._site)
+        if self._due_from_s is not None:
+            from_s = self._due_from_s[columns["application"]]
+        full_s = columns["max_epochs"][:, None] * from_s
         due = due_dates(scenario.due_dates, submission_s, full_s, streams.due_dates)
         weight = streams.weights.uniform(scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s, len(due))
         if trace is not None and trace.due_s is not None:
@@ -260,6 +269,12 @@ class Maker:
             index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
             return np.array([index[name or NOBODY] for name in self.trace.tenant], dtype=np.int64)[order]
         return np.zeros(len(order), dtype=np.int64)
+
+
+def _with_types(scenario: Scenario, gpu_types: Sequence[str]) -> Scenario:
+    """Return the scenario with a node of each of these GPU types too, from which due dates follow."""
+    pools = [*scenario.cluster.pools, *({"gpu_type": name, "nodes": 1} for name in gpu_types)]
+    return scenario.replace({"cluster.pools": pools, "due_dates.gpu_types": None})
 
 
 def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
-from gpusched_baselines.power_cap.limits import offers_of
+from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.power_price import lower_by_price, offers_of
 from gpusched_env import (
     Configuration,
     GpuClusterEnv,
@@ -23,16 +24,19 @@ from gpusched_env import (
 )
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.saved_power.model import SavedPower
+from gpusched_env.model import peak_kw
+from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import layout as at
 from gpusched_operations.service.client import ServicePolicy
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 from gpusched_reproductions.systems.power_cap import gain_of_limits, quarter_off
+from instances import random_instance
 from run_files import audited
 from small_instances import hours_job, kilowatt_cluster
 
 HOUR = 3600.0
 FULL, HALF = Configuration("V", 1), Configuration("V", 1, power_limit=0.5)
-NAMES = ("cap-uniform", "cap-priority", "polca", "sts-x-cap")
+NAMES = ("cap-uniform", "cap-priority", "polca", "sts-x")
 
 
 def two_jobs(kilowatts: float, *, limits: bool = True, second_due_h: float = 9.0) -> Instance:
@@ -59,7 +63,7 @@ def test_with_room_for_both_no_job_has_a_limit_else_all_have_one_or_one_waits():
     for name in NAMES[:2] + NAMES[3:]:
         assert limits_at_once(tight(2.0), name) == {0: 1.0, 1: 1.0}
     assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
-    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x-cap") == {0: 1.0}
+    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x") == {0: 1.0}
 
 
 def test_polca_begins_at_four_fifths_of_the_cap():
@@ -74,16 +78,17 @@ def test_offers_are_those_of_the_jobs_that_are_planned_by_what_they_save(order):
     made = kilowatt_cluster([hours_job(9.0, {FULL: 1.0, HALF: 1.25})] * 2, [2], order)
     full, half = made.configurations.index(FULL), made.configurations.index(HALF)
     board, limited = begin_run(made).board, []
+    board.memory[:2, sim.PLANNED], board.memory[:2, of.BARE_VALUE] = (-1, full), (1.0, 2.0)
     for held in (-1, half, full):
         board.jobs[1, at.OLD_CONFIG] = held
-        offers = offers_of(board, np.array([-1, full]), np.array([1.0, 2.0]), 2)
+        offers = offers_of(board)
         assert (offers.jobs.tolist(), offers.configs.tolist()) == ([1], [[full, half]])
         assert offers.cost[0] == pytest.approx([2.0 * HOUR + 1.0, 2.0 * 1.25 * HOUR + 0.625])
         limited += offers.limited.tolist()
     assert limited == [0, 1, 0]
 
 
-@pytest.mark.parametrize("name", ["cap-priority", "sts-x-cap"])
+@pytest.mark.parametrize("name", ["cap-priority", "sts-x"])
 def test_the_job_that_can_wait_has_the_limit(name):
     """1.5 kW is enough for one at full power and one at half."""
     assert limits_at_once(tight(1.5), name) == {0: 1.0, 1: 0.5}
@@ -113,10 +118,52 @@ def test_the_simulator_gives_the_lowest_limit_before_it_pauses():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_cap_it_is_sts_x_without_limits(name):
-    made = make_instance(load_scenario("tiny"), 3)
-    one, other = simulate(made, make_policy(name)), simulate(made, make_policy("sts-x"))
-    np.testing.assert_array_equal(one.log, other.log)
+def test_without_a_cap_jobs_with_slack_choose_the_limit_at_which_an_epoch_costs_least(name):
+    jobs = [hours_job(due_h, {FULL: 1.0, HALF: 1.25}) for due_h in (1.0, 9.0)]
+    made = kilowatt_cluster(jobs, [2], [FULL, HALF])
+    assert limits_at_once(made, name) == {0: 1.0, 1: 0.5}
+    np.testing.assert_array_equal(simulate(made, make_policy(name)).log, simulate(made, make_policy("sts-x")).log)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_jobs_on_shares_have_no_limits_and_the_cap_is_kept(name, tmp_path):
+    """STS-X then plans within the cap, and so do the reference rules."""
+    made = random_instance(3, jobs=8, kinds=True)
+    made = made.with_mechanisms(PowerCap((0.0, 3000.0), (0.7 * peak_kw(made), 0.6 * peak_kw(made))))
+    result = simulate(made, make_policy(name))
+    np.testing.assert_array_equal(result.log, simulate(made, make_policy("sts-x")).log)
+    assert any(made.configurations[int(c)].share < 1.0 for c in result.log[:, at.LOG_CONFIG])
+    assert audited(result, tmp_path / "run") == []
+
+
+def test_power_has_the_least_price_at_which_the_limits_fit():
+    """Full power costs 1 € and takes 1 h, half 0.625 € and 1.25 h: half is chosen from 1 and from 1/3 €/kWh more on."""
+    made = kilowatt_cluster([hours_job(9.0, {FULL: 1.0, HALF: 1.25})] * 2, [2], [FULL, HALF])
+    board = begin_run(made.with_mechanisms(PowerCap((0.0,), (2.0,)))).board
+    board.memory[:2, sim.NODE], board.memory[:2, of.BARE_VALUE] = 0, (3.0 / HOUR, 2.0 / HOUR)
+    hard = [(2.0, np.inf, [0, 0]), (1.9, np.inf, [0, 1]), (1.4, np.inf, [1, 1])]
+    soft = [(0.9, 0.3, [0, 0]), (0.9, 0.9, [0, 1]), (0.9, 1.1, [1, 1])]  # €/kWh above the cap
+    for cap_kw, eur_per_kwh, configs in hard + soft:
+        board.clock[at.CAP_KW], board.site[at.SOFT_EUR], board.memory[:2, sim.PLANNED] = cap_kw, eur_per_kwh, 0
+        assert lower_by_price(board)
+        assert board.memory[:2, sim.PLANNED].tolist() == configs
+    board.clock[at.CAP_KW], board.site[at.SOFT_EUR] = 0.9, np.inf
+    assert not lower_by_price(board)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses jobs with slack
+def test_where_no_limits_are_low_enough_as_many_jobs_run_as_fit_at_the_lowest(name):
+    """Three jobs draw 1.5 kW at half power. They run at full power as soon as the cap is 3 kW."""
+    made = kilowatt_cluster([hours_job(1.0, {FULL: 1.0, HALF: 1.25})] * 3, [3], [FULL, HALF])
+    result = simulate(made.with_mechanisms(PowerCap((0.0, 360.0), (1.4, 3.8))), make_policy(name))
+    times_and_configs = {(row[at.LOG_START], int(row[at.LOG_CONFIG])) for row in result.log}
+    assert times_and_configs == {(0.0, 1), (360.0, 0)}
+    assert (result.log[:, at.LOG_START] == 0.0).sum() == 2
+
+
+def test_a_cap_that_does_not_bind_changes_no_limit():
+    made = kilowatt_cluster([hours_job(9.0, {FULL: 1.0, HALF: 1.25})] * 2, [2], [FULL, HALF])
+    assert limits_at_once(made.with_mechanisms(PowerCap((0.0,), (1.0,))), "sts-x") == {0: 0.5, 1: 0.5}
 
 
 def scenario(share: float) -> Scenario:
@@ -133,7 +180,7 @@ def limited(seed: int, share: float) -> Instance:
     return make_instance(scenario(share), seed)
 
 
-@pytest.mark.parametrize("name", [*NAMES, "edf", "sts-x"])
+@pytest.mark.parametrize("name", [*NAMES, "edf"])
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1000), share=st.floats(0.4, 0.9))
 def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name, seed, share):
@@ -144,7 +191,7 @@ def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name, seed, sha
 
 
 @pytest.mark.parametrize("soft", [None, 0.5])
-@pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
+@pytest.mark.parametrize("name", ["edf", "sts-x"])
 def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name, soft):
     made = limited(7, 0.5)
     made, policy = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft)), make_policy(name)
@@ -157,7 +204,7 @@ def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name, soft):
 
 
 @pytest.mark.parametrize("soft", [None, 0.5])
-@pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
+@pytest.mark.parametrize("name", ["edf", "sts-x"])
 def test_a_service_makes_the_same_schedule_under_a_cap(name, soft):
     made = make_instance(scenario(0.5).replace({"jobs.power_limits": [1.0]}), 7)
     made = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
@@ -185,7 +232,7 @@ def test_an_event_takes_a_quarter_of_the_power_and_no_tier_loses_more_than_it_ma
         assert loss <= allowed + 1e-12
 
 
-@pytest.mark.parametrize("name", [*NAMES, "sts-x", "zeus-limit"])
+@pytest.mark.parametrize("name", [*NAMES, "zeus-limit"])
 def test_the_order_of_configurations_does_not_matter(name):
     """As in an instance file or a request, which may list a limit before full power."""
     settings = {"jobs.count": 12, "jobs.power_limits": [1.0, 0.85, 0.7, 0.6], "site.cap_part": 0.5}

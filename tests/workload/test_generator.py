@@ -143,6 +143,24 @@ def test_slack_scales_the_time_to_the_due_date_and_changes_nothing_else():
         assert np.array_equal(getattr(loose, column), getattr(plain, column))
 
 
+def test_due_dates_may_follow_from_the_times_of_types_that_the_cluster_lacks_too():
+    pools = [{"gpu_type": "A100", "nodes": 2}, {"gpu_type": "T4", "nodes": 1}]
+    whole = Scenario(cluster={"pools": pools}, arrivals={"kind": "exponential", "mean_gap_s": 100.0})
+    fast = whole.replace({"cluster.pools": pools[:1], "due_dates.gpu_types": ["T4", "A100"]})
+    assert {c.gpu_type for c in make_instance(fast, 0).configurations} == {"A100"}
+    assert np.array_equal(make_instance(fast, 0).jobs.due_s, make_instance(whole, 0).jobs.due_s)
+    alone = fast.replace({"due_dates.gpu_types": None})
+    assert np.all(make_instance(alone, 0).jobs.due_s < make_instance(whole, 0).jobs.due_s)
+
+
+def test_types_from_which_due_dates_follow_are_known_and_need_pools():
+    pools = {"cluster.pools": [{"gpu_type": "A100", "nodes": 2}]}
+    with refused("due_dates.gpu_types[0]", "X9", "one of the GPU types"):
+        Scenario().replace(pools | {"due_dates.gpu_types": ["X9"]})
+    with refused("due_dates.gpu_types", ["T4"], "none with a trace, or without cluster.pools"):
+        Scenario().replace({"due_dates.gpu_types": ["T4"]})
+
+
 @pytest.mark.parametrize(
     ("change", "unchanged"),
     [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of, forget_cheapest
 from gpusched_baselines.adaptation_env.observation import observe
 from gpusched_baselines.planning.cheapest import is_by_utilisation, with_co_runners, write_times
-from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
+from gpusched_baselines.sts_x.policy import StsX, execute_plan
 from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
@@ -52,14 +52,14 @@ class AdaptedRun:
         Raises:
             StalledError: Every job waits for ever (see `gpusched_env.simulate`).
         """
-        state, plan, parts = self.state, self._plan, POLICY.parts
+        state, plan = self.state, self._plan
         board, count = state.board, state.board.count
         controls = controls_of(action, board.facts.configs, board.capacity.shape[0])
         jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
         while done < rounds and count[at.DONE] < jobs:
             rate = POLICY.rates(board) if self._by_utilisation else self._rate
             write_plan_times(board, plan, self._beside)
-            plan_round(plan, parts, adaptation_of(controls, plan, rate))
+            POLICY.plan_adapted(plan, adaptation_of(controls, plan, rate))
             if controls.priced:  # the cheapest configuration at these rates may differ in the next round
                 forget_cheapest(board)
             sim.order_by(board, sim.PRESSURE, False)

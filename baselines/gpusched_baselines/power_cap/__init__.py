@@ -1,1 +1,1 @@
-"""Policies that choose power limits so that a site stays under its cap."""
+"""Reference rules for power limits under a cap: one for all, by tiers, or by two thresholds."""

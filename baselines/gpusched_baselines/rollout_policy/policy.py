@@ -153,7 +153,8 @@ class RolloutPolicy(PlannedPolicy):
     in the mean, by more than chance explains, is chosen; then the jobs are decided one by one, as STS-X does. That is
     one step of policy improvement (Bertsekas, Tsitsiklis and Wu, 1997) in every round.
 
-    It has the information of other policies: it does not know the realised demand or future arrivals.
+    Under a cap its simulations plan within the cap, where STS-X lowers limits by a price of power. It has the
+    information of other policies: it does not know the realised demand or future arrivals.
 
     Args:
         settings: The settings of the search.

@@ -63,7 +63,7 @@ DIFFERENCE = 0  # on the differences of the energy prices to come from their mea
 GPU_TIME = 1  # on the prices of GPU time in the periods to come
 ROOM = 2  # on the GPU time that plans may use in the periods to come
 EARLY = 3  # on the time by which plans end before their due dates
-POWER = 4  # on the price of power under a cap
+POWER = 4  # on all cost rates
 ENERGY_CONTROLS = 5
 
 

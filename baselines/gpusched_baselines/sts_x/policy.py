@@ -32,6 +32,13 @@ from gpusched_baselines.sts_x.plan import (
     spread,
     unadapted,
 )
+from gpusched_baselines.sts_x.power_price import (
+    at_lowest_limits,
+    has_limits_to_lower,
+    lower_by_price,
+    take_plan,
+    without_cap,
+)
 from gpusched_baselines.sts_x.type_prices import MOST_RECENT, with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -300,6 +307,11 @@ class StsX(PlannedPolicy):
     that keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where
     they are, and the round whose jobs are expected to cost least is taken.
 
+    Under a cap the round is planned as if there were none. If that draws too much, power has the least price at which
+    the lower power limits that jobs choose fit; if no limits are low enough, the round is planned again, within the cap
+    at the lowest limits. Where there are no limits, or jobs may hold shares, which have none, it is planned within the
+    cap at once.
+
     The policy plans the round as a whole at the decision on its first job; then it decides the jobs one by one. So one
     such policy should decide the whole round.
 
@@ -373,13 +385,33 @@ class StsX(PlannedPolicy):
 
     def _plan(self, view: View) -> None:
         board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
-        plan_round(board, self.parts, self._adaptation(view, board, self.rates(board)))
+        self.plan_adapted(board, self._adaptation(view, board, self.rates(board)))
+
+    def plan_adapted(self, board: Board, adaptation: Adaptation) -> None:
+        """Plan the round with an adaptation, under a cap with its power limits; write all plans to the memory.
+
+        Args:
+            board: The board, with the times with which the round is planned.
+            adaptation: The adaptation of the round.
+        """
+        if not has_limits_to_lower(board):
+            plan_round(board, self.parts, adaptation)
+            return
+        plan_round(without_cap(board), self.parts, adaptation)
+        if not self._lower_limits(board):
+            shown = at_lowest_limits(board)
+            plan_round(shown, self.parts, adaptation)
+            take_plan(board, shown)
+
+    def _lower_limits(self, board: Board) -> bool:
+        """Lower limits of the plan so that the site is under its cap; return whether it is."""
+        return lower_by_price(board)
 
     def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:  # noqa: ARG002 - see below
         """Return the adaptation of the round: none here; an agent overrides this.
 
         Args:
-            board: Its board, with the times with which the round is planned.
+            board: Its board, with its cap and all limits, and the times with which the round is planned.
             rate: Cost rates of configurations to plan it with [€/s], (A, C).
         """
         return unadapted(int(board.count[at.ACTIVE]), rate)

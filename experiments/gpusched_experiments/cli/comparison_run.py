@@ -79,12 +79,13 @@ class _Part:
 
 
 def run_comparison(
-    plan: ComparisonPlan, out: str | Path, pictures: Sequence[str] = (), *, replaces: bool = False
+    plan: ComparisonPlan, out: str | Path, pictures: Sequence[str] = (), *, replaces: bool = False, page: bool = True
 ) -> tuple[Compared, ...]:
     """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was.
 
     Args:
         replaces: Whether runs of another workload in the folder are replaced; else they are an error.
+        page: Whether the HTML report is written, which takes a second or more.
     """
     if pictures:
         import_module(CHARTS)  # before anything is run: it may not be installed
@@ -113,8 +114,9 @@ def run_comparison(
         if pictures:
             bar.say("drawing the charts")
             about.draw(folder, compared[0], pictures)
-        bar.say("writing the report")
-        write_report(folder.path)
+        if page:
+            bar.say("writing the report")
+            write_report(folder.path)
     return compared
 
 

@@ -146,6 +146,9 @@ class DueDates(Settings):
     slack: Positive = setting(
         1.0, "Factor on the time from submission to due date: 1 is the published rule, below 1 is tighter."
     )
+    gpu_types: Many[str] = setting(
+        (), "With cluster.pools: GPU types that the cluster lacks; due dates follow from their times too."
+    )
 
 
 def due_dates(

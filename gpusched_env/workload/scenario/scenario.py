@@ -229,6 +229,7 @@ class Scenario(Settings):
         if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
+        self._check_due_dates(known)
         rented = [i for i, own in enumerate(self.gpu_types) if own.node_eur_per_h is not None]
         if rented and self.prices.series is not None:
             allowed = "nothing with prices.series: nodes that are paid by the hour draw no energy"
@@ -266,6 +267,14 @@ class Scenario(Settings):
             self._check_alone()
         if self.job_classes and self.trace is not None:
             raise InputError("job_classes", len(self.job_classes), "none with a trace, which has the jobs")
+
+    def _check_due_dates(self, known: Mapping[str, GpuType]) -> None:
+        gpu_types = self.due_dates.gpu_types
+        if gpu_types and (self.trace is not None or not self.cluster.pools):
+            raise InputError("due_dates.gpu_types", list(gpu_types), "none with a trace, or without cluster.pools")
+        for index, name in enumerate(gpu_types):
+            if name not in known:
+                raise InputError(f"due_dates.gpu_types[{index}]", name, f"one of the GPU types {', '.join(known)}")
 
     def _check_alone(self) -> None:
         """Check that a mixture of other scenarios has no settings of its own that they would not have."""

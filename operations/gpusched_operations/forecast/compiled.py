@@ -53,7 +53,8 @@ def compiled_run(policy: Policy, board: Board) -> Run | None:
         return partial(_run_sts, number, (policy.rank == "published", policy.restarts_small, policy.postprocess))
     if type(policy) is IndexRule and alone:
         return partial(_run_index, number, policy.rule)
-    if type(policy) is StsX and alone and not (board.has_prices and len(board.prices)):
+    capped = board.clock[at.CAP_KW] < np.inf  # then limits are chosen in Python
+    if type(policy) is StsX and alone and not capped and not (board.has_prices and len(board.prices)):
         return partial(_run_sts_x, number, policy.parts, policy.rates(board))
     return None
 

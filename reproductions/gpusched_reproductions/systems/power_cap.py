@@ -12,9 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusched_baselines.power_cap.policy import CappedStsX
+from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.rent.model import Rent
 from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -58,7 +59,7 @@ def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
 
 
 def _first_speed(instance: Instance) -> float:
-    result = simulate(instance, CappedStsX(rule="uniform"))
+    result = simulate(instance, make_policy("cap-uniform"))
     first = result.log[result.log[:, at.LOG_START] == 0.0]
     jobs, configs = first[:, at.LOG_JOB].astype(int), first[:, at.LOG_CONFIG].astype(int)
     return float((HOUR / instance.jobs.seconds_per_epoch[jobs, configs]).sum())
@@ -81,8 +82,11 @@ class EventOutcome:
     forced_s: float
 
 
-def quarter_off(rule: str = "priority", nodes: int = 32, length_h: float = 3.0) -> EventOutcome:
-    """Run the event: a quarter of the power of 256 GPUs is taken for 3 h without notice; tiers may lose 0 to 50 %."""
+def quarter_off(policy: str = "cap-priority", nodes: int = 32, length_h: float = 3.0) -> EventOutcome:
+    """Run the event: a quarter of the power of 256 GPUs is taken for 3 h without notice; tiers may lose 0 to 50 %.
+
+    A GPU-hour costs 2 €, so that no job takes a limit to save energy.
+    """
     made = hall(nodes, REST, FINE, SLACK, 12.0)
     peak, start, end = peak_kw(made), HOUR, (1.0 + length_h) * HOUR
     cap = PowerCap.with_events(peak, [(start, end - start, 0.25, 0.0)])
@@ -93,7 +97,7 @@ def quarter_off(rule: str = "priority", nodes: int = 32, length_h: float = 3.0) 
         if start <= state.board.clock[at.NOW] < end:
             most = max(most, float(state.board.clock[at.KW]) / peak)
 
-    result = simulate(made.with_mechanisms(cap), CappedStsX(rule=rule), on_round=watch)
+    result = simulate(made.with_mechanisms(cap, Rent(2.0)), make_policy(policy), on_round=watch)
     done = np.zeros(len(made.jobs))
     for row in result.log:
         inside = max(0.0, min(end, row[at.LOG_END]) - max(start, row[at.LOG_READY]))
@@ -109,11 +113,11 @@ def main() -> None:
     for rest in (0.2, 0.4, 0.5, 0.6, 1.0):
         best, gain = gain_of_limits(rest)
         print(f"rest of node {rest:.1f} of its GPUs: best limit {best:.3f}, throughput {100.0 * (gain - 1.0):+.1f} %")  # noqa: T201
-    for rule in ("priority", "uniform", "price"):
-        found = quarter_off(rule)
+    for policy in ("cap-priority", "cap-uniform", "sts-x"):
+        found = quarter_off(policy)
         losses = ", ".join(f"{100.0 * each:.1f}" for each in found.loss)
         print(  # noqa: T201
-            f"a quarter of the power for 3 h, {rule}: power {found.power:.3f} of the peak; tiers lose {losses} %, all "
+            f"a quarter of the power for 3 h, {policy}: {found.power:.3f} of the peak; tiers lose {losses} %, all "
             f"{100.0 * found.total_loss:.1f} %; throttled by the simulator {found.forced_s:.0f} s"
         )
 

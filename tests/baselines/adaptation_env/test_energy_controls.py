@@ -19,10 +19,13 @@ from gpusched_baselines.adaptation_env.observation import ENERGY, ENERGY_FEATURE
 from gpusched_baselines.sts_x.plan import ENERGY_CONTROLS, energy_factor, unadapted
 from gpusched_baselines.tuned import TunedStsX, action_of
 from gpusched_env import GpuClusterEnv, Instance, simulate
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
+from gpusched_env.model import peak_kw
 from instances import HOUR, random_instance
+from limited import with_power_limits
 
 
 def priced(seed: int = 3) -> Instance:
@@ -49,8 +52,16 @@ class Said:
         return self.said
 
 
-def test_an_action_of_0_is_sts_x_to_the_last_bit():
-    instance = priced()
+def capped(seed: int = 3) -> Instance:
+    """Make an instance with power limits whose cap falls after some time."""
+    made = with_power_limits(random_instance(seed, jobs=8), seed)
+    peak = peak_kw(made)
+    return made.with_mechanisms(PowerCap((0.0, 3000.0), (0.7 * peak, 0.5 * peak), soft_eur_per_kwh=0.5))
+
+
+@pytest.mark.parametrize("make", [priced, capped])
+def test_an_action_of_0_is_sts_x_to_the_last_bit(make):
+    instance = make()
     env = GpuAdaptationEnv(instance=instance, controls="energy", rounds=3)
     env.reset(seed=0)
     over = False
@@ -108,8 +119,9 @@ def test_controls_are_logarithms_of_factors_and_0_is_a_factor_of_exactly_1():
     assert energy_factor(changed, 0) == pytest.approx(np.exp(0.5))
 
 
-def test_a_policy_of_such_an_actor_sees_and_decides_as_in_the_environment():
-    instance = priced(5)
+@pytest.mark.parametrize("make", [priced, capped])
+def test_a_policy_of_such_an_actor_sees_and_decides_as_in_the_environment(make):
+    instance = make(5)
     types = [v.name for v in instance.gpu_types]
     said = np.random.default_rng(1).uniform(-0.6, 0.6, control_count(len(types), "energy"))
     env = GpuAdaptationEnv(instance=instance, controls="energy", rounds=4)

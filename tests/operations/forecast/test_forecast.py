@@ -11,6 +11,7 @@ import pytest
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -150,6 +151,12 @@ def test_a_compiled_roll_out_is_that_of_its_policy(name: str, kinds: bool, monke
     own = outcomes_of(state, policy, draws, 5)
     monkeypatch.setattr(rollout, "compiled_run", lambda *_: None)
     assert_same(own, outcomes_of(state, policy, draws, 5))
+
+
+def test_under_a_cap_sts_x_chooses_limits_in_python():
+    policy, made = make_any_policy("sts-x"), instance_of(tenths_job())
+    assert compiled.compiled_run(policy, begun(made, policy).board) is not None
+    assert compiled.compiled_run(policy, begun(made.with_mechanisms(PowerCap((0.0,), (5.0,))), policy).board) is None
 
 
 def test_threads_and_the_time_there_is_decide_only_how_many_and_how_soon():
