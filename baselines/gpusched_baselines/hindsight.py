@@ -14,10 +14,9 @@ from gpusched_baselines.tuned import TunedStsX, search
 from gpusched_env import Policy, simulate
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_env.model.checks import whole
-from gpusched_env.simulator import can_decide
 
-RULES = ("atc", "atc-co-located", "edf-preemptive", "sts-x-cap")
-"""The rules that are run once, told the needs, where they can decide."""
+RULES = ("atc", "atc-co-located", "edf-preemptive")
+"""The rules that are run once, told the needs."""
 ENERGY = ("prices", "cap")
 """Mechanisms for which STS-X has further controls."""
 
@@ -49,9 +48,8 @@ def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> 
     whole("evaluations", evaluations, 1)
     known, energy = told(instance), any(instance.find(name) is not None for name in ENERGY)
     names = control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
-    rules = [policy for policy in map(make_policy, RULES) if can_decide(policy, known)]
     variants = [TunedStsX(**settings) for settings in VARIANTS]
-    costs = [_cost(known, policy) for policy in [*variants, *rules][:evaluations]]
+    costs = [_cost(known, policy) for policy in [*variants, *map(make_policy, RULES)][:evaluations]]
     best = int(np.argmin(costs[: len(variants)]))
 
     def cost(action: NDArray[np.float64]) -> float:

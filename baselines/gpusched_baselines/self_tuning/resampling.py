@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.rollout_policy.samples import arrivals_like, needs_of, sample_outcome, uniforms
 from gpusched_baselines.rollout_policy.simulation import cost_of_policy, new_copy, reset
@@ -78,7 +79,7 @@ def forget(board: Board, last: int | None = None) -> None:
     board.memory[: board.count[at.SUBMITTED], :last][_is_known(board)] = 0.0
 
 
-def _is_known(board: Board) -> Ints:
+def _is_known(board: Board) -> NDArray[np.bool_]:
     """Whether the row of a submitted job is its own, (J,): of jobs over a service knows their submission alone."""
     return board.jobs[: board.count[at.SUBMITTED], at.CHEAPEST] >= 0.0
 

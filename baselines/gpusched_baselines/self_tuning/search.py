@@ -22,9 +22,11 @@ FEW, MANY = 0.15, 0.4
 """Part of the directions in which a change goes, each as likely."""
 REJECTED = 0.003
 """A candidate that costs so much more than the best one on the workloads tried so far is tried on no other."""
+MOST = 0.2
+"""On fresh workloads a simulation stops at this logarithm of the cost over that of the present choice."""
 LOAN = 1.5
 """What checks may have taken, as a multiple of what the rounds so far allow: tuned early, it saves longer."""
-LEAST = 15
+LEAST = 12
 """A check for which there is work for fewer simulations is left out."""
 PRICED = 50.0
 """A round that is planned by prices takes as long as so many others."""
@@ -51,7 +53,7 @@ class TuningSettings:
     checks: tuple[int, ...] = (60, 120, 200, 320, 500, 800)
     jobs: int = 160
     samples: int = 3
-    fresh: int = 5
+    fresh: int = 4
     work: float = 100.0
     margin: float = 0.005
     certainty: float = 0.5
@@ -112,7 +114,9 @@ class _Search:
         """
         best, least, step = self._own, np.zeros(self._settings.samples), FIRST_STEP
         across, again = directions(len(self._types)), None
-        most = budget * self._settings.samples / (self._settings.samples + 1)  # the rest is for fresh workloads
+        for draw in range(len(least)):
+            self._base_of(draw)
+        most = budget - 2.0 * self._settings.fresh * self._workloads.work / len(least)  # the rest is for `saves`
         while has_controls(best) and self._workloads.work < most:
             if again is None and rng.random() < OTHERS:
                 switched = others(best)
@@ -138,7 +142,7 @@ class _Search:
             return False
         gains: list[float] = []
         for draw in range(first, first + settings.fresh):
-            gains.append(self._ratio(best, draw))
+            gains.append(self._ratio(best, draw, MOST))
             if len(gains) > 1 and np.mean(gains) > np.log(1.0 - settings.margin):
                 return False
         error = np.std(gains, ddof=1) / np.sqrt(len(gains))
@@ -148,22 +152,23 @@ class _Search:
         """Return the logarithms of the cost over that of the present choice, (S,); None if they are not less."""
         found: list[float] = []
         for draw in range(len(least)):
-            found.append(self._ratio(choice, draw))
-            if np.mean(found) > least[: draw + 1].mean() + REJECTED:
+            most = least[: draw + 1].sum() + REJECTED * (draw + 1) - sum(found)
+            found.append(self._ratio(choice, draw, most))
+            if found[-1] >= most:
                 return None
         return np.array(found) if np.mean(found) < least.mean() else None
 
-    def _ratio(self, choice: Floats, draw: int) -> float:
-        while len(self._base) <= draw:
-            own = policy_of(self._own, self._types)
-            self._base.append(self._workloads.cost(len(self._base), own, goes_on=True))
-        base = self._base[draw]
-        cost = self._workloads.cost(draw, policy_of(choice, self._types), MOST * base)
-        return float(np.log(min(cost, MOST * base) / base))
+    def _ratio(self, choice: Floats, draw: int, most: float) -> float:
+        """Return the logarithm of what a choice costs over what the present one does; `most` if it is more."""
+        base = self._base_of(draw)
+        cost = self._workloads.cost(draw, policy_of(choice, self._types), base * float(np.exp(most)))
+        return min(most, float(np.log(cost / base)))
 
-
-MOST = 1.2
-"""A simulation stops where it costs so many times what it does with the present choice."""
+    def _base_of(self, draw: int) -> float:
+        """Return what a workload costs with the present choice [€]; draws are asked in their order."""
+        if draw == len(self._base):
+            self._base.append(self._workloads.cost(draw, policy_of(self._own, self._types), goes_on=True))
+        return self._base[draw]
 
 
 def _change(across: Floats, rng: np.random.Generator) -> Floats:
