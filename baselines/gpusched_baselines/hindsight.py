@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,18 @@ from gpusched_env import Policy, simulate
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_env.model.checks import whole
 
-RULES = ("sts-x", "atc", "atc-co-located", "edf-preemptive")
-"""The policies from which the search begins: each is run once, told the needs."""
+VARIANTS: tuple[dict[str, Any], ...] = (
+    {},
+    {"priced": False},
+    {"waits": False},
+    {"full_nodes": 0.0},
+    {"by_price": False},
+)
+"""Settings of STS-X that are run first, told the needs."""
+RULES = ("atc", "atc-co-located", "edf-preemptive")
+"""The rules that are run once, told the needs."""
+ENERGY = ("prices", "cap")
+"""Mechanisms for which STS-X has further controls."""
 
 
 def told(instance: Instance) -> Instance:
@@ -29,9 +40,10 @@ def told(instance: Instance) -> Instance:
 def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> float:
     """Return the cost of the best schedule that a search finds which knows every job's need [€].
 
-    The search runs policies that are told the needs: first `RULES`, then STS-X with constant controls, changed at
-    random from the best ones: a (1+1) evolution strategy with the one-fifth rule. Every run is a schedule of this
-    instance. So the least possible cost lies between `capacity_bound` and this one, which falls with the evaluations.
+    The search runs policies that are told the needs: first `VARIANTS` of STS-X and `RULES`; then the best variant with
+    constant controls, changed at random from the best ones: a (1+1) evolution strategy with the one-fifth rule. Every
+    run is a schedule of this instance. So the least possible cost lies between `capacity_bound` and this one, which
+    falls with the evaluations.
 
     Args:
         instance: The instance.
@@ -42,13 +54,16 @@ def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> 
         InputError: A number is out of its range.
     """
     whole("evaluations", evaluations, 1)
-    known, names = told(instance), control_names([v.name for v in instance.gpu_types])
-    costs = [_cost(known, make_policy(name)) for name in RULES[:evaluations]]
+    known, energy = told(instance), any(instance.find(name) is not None for name in ENERGY)
+    names = control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
+    variants = [TunedStsX(**settings) for settings in VARIANTS]
+    costs = [_cost(known, policy) for policy in [*variants, *map(make_policy, RULES)][:evaluations]]
+    best = int(np.argmin(costs[: len(variants)]))
 
     def cost(action: NDArray[np.float64]) -> float:
-        return _cost(known, TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True))))
+        return _cost(known, replace(variants[best], constants=tuple(zip(names, action.tolist(), strict=True))))
 
-    _, least = search(cost, len(names), evaluations - len(costs), seed, costs[0])
+    _, least = search(cost, len(names), evaluations - len(costs), seed, costs[best])
     return min(least, *costs)
 
 

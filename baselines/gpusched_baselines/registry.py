@@ -173,6 +173,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             origin="ours",
             style=4,
         ),
+        "sts-x-tuned": _solved(
+            "self_tuning.policy:SelfTunedStsX",
+            "STS-X that is tuned in its own run, by simulations of workloads that are resampled from the jobs so far",
+        ),
         "rollout": _solved(
             "rollout_policy.policy:RolloutPolicy",
             "The cheapest of STS-X, ATC and changes of their plans, by sampled simulations of the next rounds",

@@ -48,10 +48,14 @@ def needs_of(board: Board, jobs: Ints, uniform: Floats) -> Floats:
 
 @kernel
 def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
-    """Write the demand of active jobs, and when running ones would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
+    """Write the demand of active jobs, and when running ones would be complete, to `outcome`, (J, OUTCOME_COLUMNS).
+
+    `uniform` are quantiles of their distributions, (A,).
+    """
     jobs = start.jobs
-    for job in range(start.count[at.ACTIVE]):
-        outcome[job, at.NEEDED] = needed(start, job, uniform[job])
+    for i in range(start.count[at.ACTIVE]):
+        job = start.active[i]
+        outcome[job, at.NEEDED] = needed(start, job, uniform[i])
         outcome[job, at.FINISH_S] = np.inf
         held = int(jobs[job, at.OLD_CONFIG])
         if held >= 0:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,13 +26,16 @@ from gpusched_env.simulator import stepping
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
 from gpusched_env.simulator.stepping import Hidden
 
+if TYPE_CHECKING:
+    from gpusched_env import Policy, View
+
 FORECAST_S = 7 * 86_400.0
 """How far ahead simulations take forecasts of prices; beyond it the last one holds [s]."""
 COPIED = ("nodes", "capacity", "clock", "count")
 
 
 class SimulationCopy(NamedTuple):
-    """The boards of the simulations of one round. Row i of their jobs is the i-th active job; sampled arrivals follow.
+    """The boards of the simulations of one round: rows of jobs that were submitted, then of sampled arrivals.
 
     Attributes:
         start: The round as it begins, from an empty cluster; never changed.
@@ -47,16 +50,20 @@ class SimulationCopy(NamedTuple):
     hidden: Hidden
 
 
-def new_copy(board: Board, coming: int) -> SimulationCopy:
-    """Make the simulation copy of the round that is open on `board`, with rows for `coming` arrivals."""
-    active = board.active[: board.count[at.ACTIVE]]
-    planned = with_co_runners(board).tau[active]
-    start = _compact(board, active, coming)
+def new_copy(board: Board, coming: int, first: int | None = None) -> SimulationCopy:
+    """Make the simulation copy of the round that is open on `board`, with rows for `coming` arrivals.
+
+    Its other rows are those of the active jobs, and of all that were submitted from `first` on; None: of no others.
+    """
+    active, known = board.active[: board.count[at.ACTIVE]], int(board.count[at.SUBMITTED])
+    kept = np.union1d(active, np.arange(known if first is None else first, known))
+    planned = with_co_runners(board).tau[kept]
+    start = _compact(board, kept, coming)
     sim.clear(start, start.active[: len(active)])
     work = start.replaced(**{n: a.copy() for n, a in start.__getstate__().items() if n not in _SHARED})
     plan = work.replaced(tau=_longer(planned, coming))
     hidden = build(Hidden, board.mechanisms)(
-        outcome=np.full((len(active) + coming, at.OUTCOME_COLUMNS), np.inf),
+        outcome=np.full((len(kept) + coming, at.OUTCOME_COLUMNS), np.inf),
         jobs=start.jobs.copy(),
         tau=start.tau.copy(),
         edges=board.edges,
@@ -71,15 +78,16 @@ def new_copy(board: Board, coming: int) -> SimulationCopy:
 _SHARED = frozenset({"facts", "edges", "survival", "tail"})
 
 
-def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
-    rows = len(active) + coming
+def _compact(board: Board, kept: NDArray[np.int64], coming: int) -> Board:
+    rows, active = len(kept) + coming, int(board.count[at.ACTIVE])
     values: dict[str, Any] = {name: getattr(board, name).copy() for name in (*COPIED, *added_fields(board))}
     for name in ("jobs", "tau", "memory"):
-        values[name] = _longer(getattr(board, name)[active], coming)
+        values[name] = _longer(getattr(board, name)[kept], coming)
     values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}
     start = board.replaced(**values)
+    start.active[:active] = np.searchsorted(kept, board.active[:active])
     count = start.count
-    count[[at.SUBMITTED, at.ACTIVE, at.DONE]] = len(active), len(active), 0
+    count[[at.SUBMITTED, at.DONE]] = len(kept), len(kept) - active
     count[[at.LOGGING, at.MILESTONES, at.LOGGED, at.IDLE]] = 0
     start.clock[at.REVIEW] = np.inf
     return start
@@ -246,3 +254,38 @@ def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
     if time == np.inf and board.count[at.ACTIVE] == 0:
         return False
     return stepping.advance(board, hidden)
+
+
+def cost_of_policy(
+    copy: SimulationCopy, outcome: Floats, view: View, policy: Policy, most: int, most_eur: float = np.inf
+) -> tuple[float, int, int]:
+    """Let a policy decide the round and all that follow, until every job of the copy is done.
+
+    Args:
+        outcome: Sampled demand of jobs, and when running ones would be complete, (J, OUTCOME_COLUMNS).
+        view: The view of the board that the simulation changes.
+        policy: The policy; rounds begin from an empty cluster.
+        most: Most rounds, ≥ 1.
+        most_eur: The simulation stops when it costs more [€].
+
+    Returns:
+        The cost from now on [€], inf where it stopped; the rounds; and the active jobs, summed over the rounds.
+    """
+    work, hidden, rng, planned = copy.work, copy.hidden, np.random.default_rng(0), 0
+    hidden.outcome[:, :] = outcome
+    clock, count = work.clock, work.count
+    before = clock[at.BILL] + clock[at.TARDINESS_COST]
+    for number in range(1, most + 1):
+        planned += int(count[at.ACTIVE])
+        policy.decide(view, rng)
+        stepping.commit_round(work, hidden)
+        goes_on = stepping.advance(work, hidden)
+        while goes_on and count[at.ACTIVE] == 0:
+            goes_on = stepping.advance(work, hidden)
+        paid = float(clock[at.BILL] + clock[at.TARDINESS_COST] - before)
+        if not goes_on:
+            return paid, number, planned
+        if paid > most_eur:
+            break
+        stepping.begin_round(work, True)
+    return np.inf, number, planned
