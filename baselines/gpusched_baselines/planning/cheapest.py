@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Literal
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -136,20 +135,13 @@ def left_of(board: Board, job: int, estimated: int) -> float:
 def with_co_runners(board: Board) -> Board:
     """Return the board with the expected times per epoch on shared GPUs; itself if no job slows others down.
 
-    Everything else is the same, not a copy: a job that is placed on it is placed on `board`. Its times are written
-    again at the next call with the same board.
+    Everything else is the same, not a copy: a job that is placed on it is placed on `board`.
     """
     if not board.has_shares or board.facts.slowdown.shape[0] + board.facts.utilisation.shape[0] == 0:
         return board
-    planned = _PLANNED.get(board)
-    if planned is None:
-        planned = _PLANNED[board] = board.replaced(tau=board.tau.copy())
-    planned.tau[:, :] = board.tau
-    write_times(board, planned.tau)
-    return planned
-
-
-_PLANNED: WeakKeyDictionary[Board, Board] = WeakKeyDictionary()
+    tau = board.tau.copy()
+    write_times(board, tau)
+    return board.replaced(tau=tau)
 
 
 @lean_kernel

@@ -17,8 +17,8 @@ from gpusched_baselines.tuned import TunedStsX
 from gpusched_env import JobPolicy
 from gpusched_env.simulator.kernels import Floats
 
-RULES = ("atc-co-located", "fill", "edf-preemptive")
-"""Rules that place all active jobs in every round, as STS-X does; they have no controls."""
+RULES = ("atc-co-located", "fill")
+"""Rules that decide jobs in the order of STS-X, by pressure, and place all of them; they have no controls."""
 
 
 def policy_of(choice: Floats, gpu_types: Sequence[str]) -> JobPolicy:

@@ -11,7 +11,6 @@ from gpusched_baselines.adaptation_env.controls import control_count
 from gpusched_baselines.self_tuning.candidates import policy_of
 from gpusched_baselines.self_tuning.resampling import forget
 from gpusched_baselines.self_tuning.search import TuningSettings, tuned_choice
-from gpusched_baselines.sts_x.type_prices import MOST_RECENT
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import FREE_COLUMNS, Choice, Floats, View, at
 
@@ -43,7 +42,7 @@ class SelfTunedStsX:
     name: str = "sts-x-tuned"
     job_order: str = "pressure"
     preemption: bool = True
-    jobs_over: ClassVar[int] = MOST_RECENT
+    jobs_over: ClassVar[int] = 5_000  # as many as `fill` needs
     defers: ClassVar[bool] = True
 
     def memory_columns(self, instance: Instance) -> int:

@@ -7,13 +7,12 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.rollout_policy.samples import arrivals_like, needs_of, sample_outcome, uniforms
 from gpusched_baselines.rollout_policy.simulation import cost_of_policy, new_copy, reset
+from gpusched_baselines.sts_x.capacity_price import RECENT
 from gpusched_env import Policy
 from gpusched_env.simulator.kernels import Board, Ints, View, at
 
 MOST_ROUNDS = 20
 """Most rounds of a simulation, for each job."""
-RECENT = 64
-"""Jobs submitted last that simulations know too, at least: prices of GPU types follow from them."""
 
 
 class Workloads:

@@ -11,7 +11,7 @@ from gpusched_baselines.self_tuning.candidates import a_rule, directions, has_co
 from gpusched_baselines.self_tuning.resampling import PER_ROUND, Workloads
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator.kernels import Board, Floats, View, at
+from gpusched_env.simulator.kernels import Floats, View, at
 
 FIRST_STEP, LEAST_STEP, MOST_STEP = 0.4, 0.15, 0.8
 """Standard deviation of changes of controls, at first and within what borders."""
@@ -29,8 +29,6 @@ LOAN = 1.5
 """What checks may have taken, as a multiple of what the rounds so far allow: tuned early, it saves longer."""
 LEAST = 12
 """A check for which there is work for fewer simulations is left out."""
-PRICED = 50.0
-"""A round that is planned by prices takes as long as so many others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +73,14 @@ class TuningSettings:
 def tuned_choice(view: View, own: Floats, spent: float, settings: TuningSettings) -> tuple[Floats, float]:
     """Return the best choice that is found, or the present one, `own`; and the work that this took.
 
+    Where prices change it is `own`: a round that is planned over their periods takes too long.
+
     Args:
         spent: The work of the checks before.
     """
     board = view.board
     budget = settings.work * LOAN * float(board.count[at.ROUND]) - spent
-    if LEAST * _work_of_one(view, settings.jobs) > budget:
+    if (board.has_prices and len(board.prices)) or LEAST * _work_of_one(view, settings.jobs) > budget:
         return own, 0.0
     known = int(board.count[at.SUBMITTED])
     workloads = Workloads(view, settings.samples + settings.fresh, settings.jobs, settings.seed + known)
@@ -93,11 +93,7 @@ def _work_of_one(view: View, coming: int) -> float:
     """Return the work of a simulation as expected from the run so far."""
     count, configs = view.board.count, len(view.configurations)
     rounds = count[at.ROUND] / count[at.SUBMITTED] * (count[at.ACTIVE] + coming)
-    return float(rounds * (1.0 + count[at.ACTIVE] * configs / PER_ROUND)) * (PRICED if _has_prices(view.board) else 1.0)
-
-
-def _has_prices(board: Board) -> bool:
-    return bool(board.has_prices and len(board.prices))
+    return float(rounds * (1.0 + count[at.ACTIVE] * configs / PER_ROUND))
 
 
 class _Search:
@@ -114,7 +110,8 @@ class _Search:
         best, least, step = self._own, np.zeros(self._settings.samples), FIRST_STEP
         across, again = directions(len(self._types)), None
         for draw in range(len(least)):
-            self._base_of(draw)
+            if not 0.0 < self._base_of(draw) < np.inf:  # nothing to save, or more rounds than a simulation may have
+                return best
         most = budget - 2.0 * self._settings.fresh * self._workloads.work / len(least)  # the rest is for `saves`
         while has_controls(best) and self._workloads.work < most:
             if again is None and rng.random() < OTHERS:
@@ -140,6 +137,8 @@ class _Search:
             return False
         gains: list[float] = []
         for draw in range(first, first + settings.fresh):
+            if not 0.0 < self._base_of(draw) < np.inf:
+                return False
             gains.append(self._ratio(best, draw, MOST))
             if len(gains) > 1 and np.mean(gains) > np.log(1.0 - settings.margin):
                 return False
