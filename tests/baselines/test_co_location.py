@@ -82,7 +82,7 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_its_part_of_wh
 
 
 def test_a_share_costs_as_much_of_its_gpu_as_the_holders_that_can_be_expected_leave():
-    """Three active jobs let expect one holder: a quarter costs the whole GPU. Twenty let expect four, its capacity."""
+    """With three active jobs one holder is expected: a quarter costs the whole GPU. With twenty four, its capacity."""
     for jobs, part in ((3, 1.0), (7, 1.0 / 2.1), (20, 0.25)):
         state = State(three_jobs((QUARTER, Configuration("V", 1)), None, count=jobs))
         state.advance()
@@ -92,15 +92,17 @@ def test_a_share_costs_as_much_of_its_gpu_as_the_holders_that_can_be_expected_le
 
 
 def test_where_power_follows_utilisation_gpu_seconds_have_a_price():
-    """Half of the 200 W of the busy GPU and its node is added for a GPU held, for a quarter a quarter of that."""
+    """Half of the 200 W of the busy GPU and its node is added for a GPU held, for a quarter a quarter of that.
+
+    Three jobs are expected to hold a GPU one by one: a quarter pays all of the 120 W at rest, as a whole GPU does.
+    """
     model = UtilisationModel(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0]))
     state = State(three_jobs((QUARTER, Configuration("V", 1)), model))
     state.advance()
     board = state.board
-    rates = rates_of_shares(board, board.least_rate)[0]
-    busy = board.node_rate[0, 1]
-    assert busy == pytest.approx(0.2 * 0.172 * 1.58 / 3600.0)
-    assert rates == pytest.approx([4.0 * board.least_rate[0, 0] + 0.125 * busy, board.least_rate[0, 1] + 0.5 * busy])
+    work, per_kw = (2.0 * 0.6 / 2.1 + 0.3 / 1.8) / 3.0, 0.172 * 1.58 / 3600.0
+    expected = [(0.12 + 0.08 * work + 0.125 * 0.2) * per_kw, (0.12 + 0.08 * 0.5 + 0.5 * 0.2) * per_kw]
+    assert rates_of_shares(board, board.least_rate) == pytest.approx(np.array([expected, expected]))
 
 
 def test_where_there_are_opportunistic_shares_sts_x_saves_by_expected_co_runners():

@@ -7,11 +7,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from first_rounds import begin_run
 from gpusched_baselines import StsX, make_policy
 from gpusched_baselines.registry import ablation_names
 from gpusched_baselines.sts_x.appraisal import WAIT_LOAD, _write_due_load
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
 from gpusched_env.simulator import State
+from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_track, make_instance
 from instances import CERTAIN, HOUR, random_instance
@@ -59,9 +61,17 @@ def test_jobs_wait_less_where_other_work_is_due():
     due_load = np.empty(7)
     _write_due_load(state.board, np.arange(7), due_load)
     assert due_load.tolist() == pytest.approx([WAIT_LOAD * 2.5 / 4] * 6 + [1.0])
-    crowded = cluster([job(0.05 * k, 3 + 0.05 * k) for k in range(7)])
-    waits = [start - 0.05 * k for k, start in enumerate(starts_h(simulate(crowded, StsX())))]
-    assert min(waits) < 1.5 < starts_h(simulate(cluster([job(0, 3)]), StsX()))[0]
+
+
+def test_a_job_is_decided_again_when_its_slack_has_ended_which_falls_with_the_time_left_for_waiting():
+    """Two jobs of an hour are due in one; 1.4 · (2 - 1/8) of 4 GPUs are taken from the 8 h of the third one.
+
+    2.75 h are left for it, 1 h of work and a hundredth of that; its slack falls by 0.34375 h an hour.
+    """
+    state = begin_run(cluster([job(0, 1), job(0, 1), job(0, 8)]))
+    StsX()._plan(state.view)
+    planned = state.board.memory[2, [sim.PLANNED, sim.TIMER]].tolist()
+    assert planned == [-1.0, pytest.approx((2.75 - 1.0 - 0.00999) / 0.34375 * HOUR)]
 
 
 def test_a_due_date_years_away_is_waited_for_and_without_waiting_a_job_starts_at_once():

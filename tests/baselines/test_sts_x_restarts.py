@@ -88,7 +88,7 @@ def test_with_long_restarts_it_costs_less_than_edf_which_restarts_no_job(restart
 @pytest.mark.parametrize(("restart_s", "long"), [(0.0, False), (60.0, False), (80.0, True)])
 def test_rounds_are_compared_where_a_restart_is_more_than_a_hundredth_of_the_time_left(restart_s, long):
     """A job of two hours."""
-    state = State(cluster([job(0, 4.0, 1.0)], restart_s / HOUR))
+    state = State(cluster([job(0, 4.0, 1.0, 0.1)], restart_s / HOUR))
     state.advance()
     board = state.board
     assert restarts_are_long(board, board.active[: board.count[at.ACTIVE]]) == long

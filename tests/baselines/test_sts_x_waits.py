@@ -1,10 +1,12 @@
 """STS-X: critical jobs that wait for the GPU type of their plan, and the load of arrivals; by hand."""
 
+import polars as pl
 import pytest
 
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.capacity_price import load_of_arrivals
-from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Cells, Configuration, GpuType, Instance, Job, Node, Tenant, simulate
+from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import CERTAIN, HOUR
@@ -47,6 +49,30 @@ def test_a_job_whose_time_is_dear_takes_the_slower_type_where_the_wait_is_longer
             [FAST, SLOW], [Node("F", 1), Node("S", 1)], jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0
         )
         assert second_starts_h(instance, StsX()) == pytest.approx(start_h)
+
+
+@pytest.mark.parametrize(("weight_eur_per_h", "next_on"), [(0.3, "F"), (0.8, "S")])
+def test_a_job_that_loses_its_gpus_counts_the_restart_after_its_wait(weight_eur_per_h, next_on):
+    """At 1 h another job takes the fast GPU for 2 h. An epoch is left: 1 h there, 1.2 h on a slow one; restart 0.5 h.
+
+    The load of arrivals is 2 / 21: the wait counts 2.21 h. With weight w: 3.4 + 1.7 w € on a slow one; 1.5 + 3.71 w €
+    after the wait, or 1 + 3.21 w without that restart. It waits below 0.8 of the first: up to w = 0.52; without the
+    restart up to 0.93.
+    """
+    seconds = {ON_FAST: HOUR, ON_SLOW: 1.2 * HOUR}
+    jobs = [
+        Job(at_h * HOUR, at_h * HOUR + 1.0, weight / HOUR, 2.0, CERTAIN, 2.0, seconds)
+        for at_h, weight in ((0.0, weight_eur_per_h), (1.0, 1000.0))
+    ]
+    nodes = [Node("F", 1), *[Node("S", 1)] * 20]
+    instance = Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=HOUR / 2)
+    held = simulate(instance, StsX()).intervals().filter(pl.col("job") == 0).sort("start_s")
+    assert held["configuration"].to_list() == ["Fx1", f"{next_on}x1"]
+
+
+def test_no_job_waits_for_gpus_of_others_where_tenants_have_quotas():
+    tenants = Tenants((Tenant("a", (Cells("F", 1, 1), Cells("S", 1, 2))),), "quota")
+    assert second_starts_h(two_jobs(0.1).with_mechanisms(tenants), StsX()) == 0.0
 
 
 def test_the_load_of_arrivals_counts_jobs_after_the_first_ones_over_the_time_since():

@@ -152,11 +152,12 @@ def is_by_utilisation(board: Board) -> bool:
     return board.facts.idle_saving.shape[0] * board.facts.utilisation.shape[0] > 0
 
 
-def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
+def rates_by_utilisation(board: Board, rate: Floats, part: Floats | None = None) -> Floats:
     """Return the rates of configurations [€/s], (A, C), where power follows utilisation: for the active jobs' mean.
 
-    `rate` is that of busy GPUs. A share counts with its part of the idle power of its GPU and node. The work of a job
-    draws the same power on any GPU, so co-runners save idle power, and they slow the job down.
+    `rate` is that of busy GPUs, `part` what configurations pay of a GPU, (C,); None: their shares. A share counts with
+    this part of the idle power of its GPU and node. The work of a job draws the same power on any GPU, so co-runners
+    save idle power, and they slow the job down.
     """
     facts, clock = board.facts, board.clock
     if not is_by_utilisation(board) or not board.count[at.ACTIVE]:
@@ -164,7 +165,7 @@ def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     mix = _mix(board)
     types, gpus = facts.configs[:, at.CONFIG_TYPE], facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
     work = mix @ (facts.utilisation.T[:, types] / _factors(board, mix))
-    kilowatts = facts.idle_saving[types] * gpus * (facts.shares - work)
+    kilowatts = facts.idle_saving[types] * gpus * ((facts.shares if part is None else part) - work)
     return rate - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
 
@@ -173,24 +174,25 @@ GPU_TIME = 0.5  # price of GPU-seconds where power follows utilisation, as a par
 
 
 def rates_of_shares(board: Board, rate: Floats) -> Floats:
-    """Return the rates of configurations [€/s], (A, C), where GPUs have shares: a GPU costs its expected holders alike.
+    """Return the rates of configurations [€/s], (A, C), by utilisation, and by the expected holders of shared GPUs.
 
-    `rate` has f of a GPU's rate for a share f, as if other jobs held the rest. So many need not come: a GPU is expected
-    to have e = min(1/f, max(1, `HOLDERS` · active jobs)) holders, and a share costs 1/e of it. Where power follows
-    utilisation a job that holds GPUs adds little power, but keeps them from others: so a GPU-second costs `GPU_TIME`
-    of what the power of a GPU costs in the mean, too.
+    `rate` is that of busy GPUs. It has f of a GPU's rate for a share f, as if other jobs held the rest. So many need
+    not come: a GPU is expected to have e = min(1/f, max(1, `HOLDERS` · active jobs)) holders, and a share costs 1/e of
+    it. Where power follows utilisation a job that holds GPUs adds little power, but keeps them from others: so a
+    GPU-second costs `GPU_TIME` of what the power of a GPU costs in the mean, too.
     """
     facts, part = board.facts, board.facts.configs[:, at.CONFIG_UNITS] / at.UNITS
     shared = part > 0.0
     if not board.has_shares or not shared.any():
-        return rate
-    holders = np.minimum(1.0 / part[shared], max(1.0, HOLDERS * board.count[at.ACTIVE]))
-    priced = rate.copy()
-    priced[:, shared] *= 1.0 / (part[shared] * holders)
+        return rates_by_utilisation(board, rate)
+    scale, paid = np.ones(len(part)), np.ones(len(part))
+    paid[shared] = 1.0 / np.minimum(1.0 / part[shared], max(1.0, HOLDERS * board.count[at.ACTIVE]))
+    scale[shared] = paid[shared] / part[shared]
+    priced = rates_by_utilisation(board, rate * scale, paid)
     if is_by_utilisation(board):
         gpus = board.nodes[:, at.NODE_GPUS]
         mean = board.node_rate[board.nodes[:, at.NODE_TYPE], gpus].sum() / gpus.sum()
-        priced += GPU_TIME * mean * facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+        priced = priced + GPU_TIME * mean * facts.configs[:, at.CONFIG_SIZE] / at.UNITS
     return priced
 
 

@@ -158,7 +158,7 @@ class Base(NamedTuple):
 
     Attributes:
         by_index: Whether it is an index rule; else it is STS-X.
-        options: The parts of STS-X that are in use.
+        options: How STS-X plans jobs.
         rule: The index rule.
     """
 

@@ -1,4 +1,4 @@
-"""Which jobs of a round must run now, at which price of GPU-seconds they are planned, and their order."""
+"""Which jobs of a round are critical, at which price of GPU-seconds they are planned, and their order."""
 
 from __future__ import annotations
 

@@ -46,11 +46,11 @@ class Plans(NamedTuple):
         jobs: The jobs, (A,).
         first: The configuration that each begins with, (A,).
         timer: When it is decided again [s], (A,).
-        critical: Whether it must run now, (A,).
+        critical: Whether its plan leaves no time to wait, (A,).
         group: Its group in the order, (A,).
         key: Its key there, (A,): of deferrable jobs their slack [s].
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
-        value: Value of a second of its time there [€/s], (A,).
+        value: Value of a second of its time where GPUs have no price [€/s], (A,).
         scale: 1 + the price of GPUs to a critical job, as a multiple of that of power, (A,).
         keeps: Whether it keeps what it holds, whatever its plan, (A,).
         due_load: Part of its time left in which it may not wait, since due work needs the GPUs, 0 to 1, (A,).

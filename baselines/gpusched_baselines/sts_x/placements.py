@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
-from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.capacity_price import load_of_arrivals
 from gpusched_baselines.sts_x.job_plan import Plans
 from gpusched_baselines.sts_x.plan import WEIGHT, Adaptation, best_throughout, cost_throughout, epochs_expected, factor
 from gpusched_env.simulator import kernels as sim
@@ -22,8 +18,6 @@ JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
 
 SHORT_RESTART = 0.01  # of the time that jobs run yet; where restarts are shorter, no round is compared
 RESTARTS = 2.0  # what a change counts: who gives something away may have to restart again to take it back
-WAITS = 0.8  # a job waits for GPUs of another type where that is expected to cost less than so much of what fits
-MOST_ARRIVALS = 20.0  # how many times as long it waits at most, since other jobs arrive
 EMPTYING = 0.3  # part of the base power that a job pays alone after the other jobs of its node have ended
 
 
@@ -34,13 +28,13 @@ def restarts_are_long(board: Board, active: Ints) -> bool:
     for job in active:
         config = int(jobs[job, at.OLD_CONFIG]) if jobs[job, at.OLD_CONFIG] >= 0.0 else int(jobs[job, at.CHEAPEST])
         if config >= 0:
-            restart += _longest_restart(board, job)
+            restart += longest_restart(board, job)
             rest += epochs_expected(board, job) * board.tau[job, config]
     return restart > SHORT_RESTART * rest
 
 
 @lean_kernel
-def _longest_restart(board: Board, job: int) -> float:
+def longest_restart(board: Board, job: int) -> float:
     return max(board.jobs[job, at.RESUMING_S], board.jobs[job, at.RESTART_S])
 
 
@@ -48,19 +42,22 @@ def _longest_restart(board: Board, job: int) -> float:
 def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adaptation: Adaptation) -> int:
     """Return the configuration with which a job that holds nothing costs least to its end; -1 if none fits.
 
+    GPUs have the price of the round in addition, whatever the power limit.
+
     Args:
         i: The row of the job in `plans`.
         placement: `ALONE`: at the rates of a job alone on its node. `MARGINAL`: at the power that the job adds now.
     """
     configs, capacity, node_rate = board.facts.configs, board.capacity, board.node_rate
     job = plans.jobs[i]
-    rate = adaptation.rate[int(board.jobs[job, at.APPLICATION])].copy()
+    usual = adaptation.rate[int(board.jobs[job, at.APPLICATION])]
+    rate = usual.copy()
     for c in range(rate.shape[0]):
         v, most = configs[c, at.CONFIG_TYPE], capacity[configs[c, at.CONFIG_TYPE], at.LARGEST]
         if placement == MARGINAL and (board.tau[job, c] == np.inf or not sim.can_place(board, job, c)):
             rate[c] = np.inf
             continue
-        others = (plans.scale[i] - 1.0) * rate[c]
+        others = (plans.scale[i] - 1.0) * usual[configs[c, at.CONFIG_UNLIMITED]]
         if configs[c, at.CONFIG_NODES] > 1 or most == 0 or node_rate[v, most] <= 0.0:
             rate[c] += others
             continue
@@ -147,68 +144,6 @@ def add_ending(board: Board, job: int, ending: Floats) -> None:
         ending[GPUS, v] += gpus / rest
 
 
-class Queue(NamedTuple):
-    """What a job of a round that waits for GPUs of a type has to know, by type.
-
-    Attributes:
-        ending: Jobs that are expected to end, and GPUs that these release, per second, (2, V).
-        queued: GPUs for which jobs before it wait, (V,).
-        behind: Sum of the values of a second of the critical jobs that are not placed yet [€/s], (V,).
-        gpus: GPUs of the type, (V,).
-        arrivals: The load of arrivals, (1,).
-    """
-
-    ending: Floats
-    queued: Floats
-    behind: Floats
-    gpus: Floats
-    arrivals: Floats
-
-
-@kernel
-def new_queue(board: Board, plans: Plans) -> Queue:
-    types, configs = board.capacity.shape[0], board.facts.configs
-    queue = Queue(np.zeros((2, types)), np.zeros(types), np.zeros(types), np.zeros(types), np.zeros(1))
-    for n in range(board.nodes.shape[0]):
-        queue.gpus[board.nodes[n, at.NODE_TYPE]] += board.nodes[n, at.USABLE]
-    queue.arrivals[0] = load_of_arrivals(board, usable(board)[0])
-    for i in range(plans.jobs.shape[0]):
-        if plans.critical[i]:
-            queue.behind[configs[plans.first[i], at.CONFIG_TYPE]] += plans.value[i]
-        add_ending(board, plans.jobs[i], queue.ending)
-    return queue
-
-
-@kernel
-def waits_for_plan(board: Board, plans: Plans, i: int, config: int, adaptation: Adaptation, queue: Queue) -> bool:
-    """Whether a critical job waits for its planned configuration, which does not fit, and takes nothing that fits.
-
-    It waits if that is expected to cost less than `WAITS` of the cheapest configuration that fits, both to the end. It
-    waits until enough jobs have ended on GPUs of the type, those before it in the queue having theirs, and longer where
-    jobs arrive: by 1 / (1 - load). Its GPU-seconds there cost the jobs after it 1 / GPUs of their value each.
-    """
-    job, jobs, configs = plans.jobs[i], board.jobs, board.facts.configs
-    if config < 0:
-        return False
-    v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_SIZE] / at.UNITS
-    if queue.ending[JOBS, v] <= 0.0:
-        return False
-    rate, weight = adaptation.rate[int(jobs[job, at.APPLICATION])], jobs[job, at.WEIGHT] * factor(adaptation, i, WEIGHT)
-    least = np.inf
-    for c in range(rate.shape[0]):
-        if board.tau[job, c] < np.inf and sim.can_place(board, job, c):
-            change = sim.switch_s(board, job, c)
-            least = min(least, cost_throughout(board, job, c, rate[c], change, weight))
-    wait = _time_until_free(queue.ending, v, queue.queued[v] + gpus)
-    wait /= max(1.0 - queue.arrivals[0], 1.0 / MOST_ARRIVALS)
-    cost = cost_throughout(board, job, config, rate[config], wait + sim.switch_s(board, job, config), weight)
-    cost += epochs_expected(board, job) * board.tau[job, config] * gpus * max(0.0, queue.behind[v]) / queue.gpus[v]
-    if cost - rate[config] * wait >= WAITS * least:
-        return False
-    queue.queued[v] += gpus
-    return True
-
-
 @lean_kernel
 def _change(board: Board, job: int) -> float:
     """Return the seconds without progress that what a job holds on the board costs it, a change counted more."""
@@ -216,7 +151,7 @@ def _change(board: Board, job: int) -> float:
     if _same(board, job):
         return max(0.0, jobs[job, at.READY_S] - board.clock[at.NOW])
     if jobs[job, at.OLD_CONFIG] >= 0.0:
-        return RESTARTS * _longest_restart(board, job)
+        return RESTARTS * longest_restart(board, job)
     return jobs[job, at.STARTING_S if jobs[job, at.LAST_NODE] < 0.0 else at.RESTART_S]
 
 
@@ -251,14 +186,14 @@ def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: flo
     if not sim.same_gpus(board, config, first):
         later = (rate[config] + value) * tau[config] - (rate[first] + value) * tau[first]
         planned += epochs * max(0.0, later) + change * (rate[config] + value)
-        planned += _longest_restart(board, job) * (rate[first] + value)
+        planned += longest_restart(board, job) * (rate[first] + value)
     elif not _same(board, job):
         planned += (1.0 - 1.0 / RESTARTS) * change * (rate[config] + value)  # the plan has one restart already
     return min(cost, planned)
 
 
 @lean_kernel
-def _time_until_free(ending: Floats, gpu_type: int, gpus: float) -> float:
+def time_until_free(ending: Floats, gpu_type: int, gpus: float) -> float:
     """Return the time until so many GPUs of a type are expected to be free, one job having ended at least [s]."""
     return min(max(1.0 / max(ending[JOBS, gpu_type], 1e-9), gpus / max(ending[GPUS, gpu_type], 1e-9)), 1e9)
 
@@ -268,11 +203,11 @@ def _cost_of_waiting(board: Board, plans: Plans, i: int, rate: Floats, ending: F
     """Return the expected cost of a job that waits [€]; add the GPUs that it waits for to `queued`, (V,)."""
     jobs, configs, job, first = board.jobs, board.facts.configs, plans.jobs[i], plans.first[i]
     ran, wait = jobs[job, at.OLD_CONFIG] >= 0.0, 0.0
-    restart = _longest_restart(board, job) if ran or jobs[job, at.LAST_NODE] >= 0.0 else jobs[job, at.STARTING_S]
+    restart = longest_restart(board, job) if ran or jobs[job, at.LAST_NODE] >= 0.0 else jobs[job, at.STARTING_S]
     if plans.critical[i]:
         v = configs[first, at.CONFIG_TYPE]
         queued[v] += configs[first, at.CONFIG_SIZE] / at.UNITS
-        wait = _time_until_free(ending, v, queued[v])
+        wait = time_until_free(ending, v, queued[v])
     least = np.inf
     for c in range(rate.shape[0]):
         if board.tau[job, c] < np.inf:

@@ -9,7 +9,6 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import (
     cheapest_fitting,
-    rates_by_utilisation,
     rates_of_shares,
     with_co_runners,
 )
@@ -22,13 +21,10 @@ from gpusched_baselines.sts_x.placements import (
     FRESH,
     KEPT,
     MARGINAL,
-    Queue,
     add_ending,
     cheapest_to_the_end,
     cost_of_placement,
-    new_queue,
     restarts_are_long,
-    waits_for_plan,
 )
 from gpusched_baselines.sts_x.plan import (
     RESTART,
@@ -49,6 +45,7 @@ from gpusched_baselines.sts_x.power_price import (
     without_cap,
 )
 from gpusched_baselines.sts_x.type_prices import MOST_RECENT, with_type_prices
+from gpusched_baselines.sts_x.waits import Queue, new_queue, waits_for_plan
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -160,8 +157,8 @@ def _place_jobs(
         demand[configs[first[i], at.CONFIG_TYPE]] += _wanted(board, plans, i)
     for i in order[: order.shape[0] - (plans.group == WAITING).sum()]:  # those that wait are the last
         v, wanted = configs[first[i], at.CONFIG_TYPE], _wanted(board, plans, i)
-        queue.behind[v] -= plans.value[i] if plans.critical[i] else 0.0
         if not plans.keeps[i]:
+            queue.behind[v] -= plans.value[i] if plans.critical[i] else 0.0
             _place_job(board, plans, i, placement, demand[v], queue, rest)
             add_ending(board, plans.jobs[i], queue.ending)
         demand[v] -= wanted
@@ -326,14 +323,15 @@ class StsX(PlannedPolicy):
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
     of full nodes. The plan weighs tardiness against energy: it may be late where meeting the due date would cost more.
     Where GPUs are short their power costs more, by what the jobs that wait for them lose; a GPU type costs more where
-    other jobs need it more. A job whose plan has no slack is critical and runs now, if possible on a node that is on.
-    Jobs that must be late go first, by the value of a second of their time over the GPU-seconds that they need; the
-    others go by slack. A job with slack runs only where it is cheapest, on a node that is on anyway or that such jobs
-    fill together; else it waits, at most until its slack ends, and less long where due work will need the GPUs. Idle
-    GPUs of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes that the
-    round does not need. Where restarts take time, a job changes only if the change saves more than it costs, and jobs
-    that keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where
-    they are, and the round whose jobs are expected to cost least is taken.
+    other jobs need it more. A share costs as much of its GPU as the expected number of its holders leaves. A job whose
+    plan has no slack is critical: it runs now, if possible on a node that is on, or waits for the GPUs of its plan
+    where that costs much less than what fits. Jobs that must be late go first, by the value of a second of their time
+    over the GPU-seconds that they need; the others go by slack. A job with slack runs only where it is cheapest, on a
+    node that is on anyway or that such jobs fill together; else it waits, at most until its slack ends, and less long
+    where due work will need the GPUs. Idle GPUs of nodes that are on then go to jobs there while that makes an epoch
+    cheaper, and jobs leave nodes that the round does not need. Where restarts take time, a job changes only if the
+    change saves more than it costs, and jobs that keep their configuration stay. Where restarts are long, the round is
+    also planned with all running jobs where they are, and the round whose jobs are expected to cost least is taken.
 
     Under a cap the round is planned as if there were none. If that draws too much, power has the least price at which
     the lower power limits that jobs choose fit; if no limits are low enough, the round is planned again, within the cap
@@ -346,7 +344,7 @@ class StsX(PlannedPolicy):
     Args:
         full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job
             alone on its node, as STS does.
-        waits: Whether jobs with slack may wait.
+        waits: Whether jobs with slack may wait, and critical ones for the GPUs of their plan.
         guarantees: Whether plans meet the due date where they can if all epochs are needed, at any cost.
         priced: Whether GPUs cost more than their power where they are short.
         co_located: Whether shares are planned with the expected co-runners; else, and where due dates are guaranteed,
@@ -385,10 +383,9 @@ class StsX(PlannedPolicy):
         """Return the cost rates of configurations to plan the open round with [€/s], (A, C)."""
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
-        rate = rates_of_shares(board, rates_by_utilisation(board, rate))
         if not rate.any():  # energy is free: GPUs have a small price instead
             rate = np.tile(FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS, (len(rate), 1))
-        return rate
+        return rates_of_shares(board, rate)
 
     def _plan(self, view: View) -> None:
         board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board

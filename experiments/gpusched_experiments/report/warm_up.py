@@ -62,7 +62,7 @@ def tiny_instance(*, energy: bool = False) -> Instance:
     if not energy:
         return made
     prices = PriceSeries(np.array([0.0, 60.0, 120.0]), np.array([0.3, 0.1, 0.2]))
-    return made.with_mechanisms(Rent(1.0), prices, PowerCap((0.0,), (0.6,)))  # too little for the lowest limits of all
+    return made.with_mechanisms(Rent(1.0), prices, PowerCap((0.0, 12.0), (0.6, 1.0)))  # first too little for all
 
 
 def warm_up(policies: Sequence[Policy]) -> None:
