@@ -24,18 +24,13 @@ def test_far_from_its_training_the_default_agent_is_sts_x(scenario):
     assert simulate(instance, load_policy("agent:default")).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 
-def test_the_default_agent_saves_where_it_was_trained_and_there_are_ten_of_single_tracks():
-    assert ratio("agent:default", "track:surge") < 0.97
-    assert len(track_agents()) == 10
+def test_the_default_agent_saves_where_it_was_trained_and_there_are_four_of_single_tracks():
+    assert ratio("agent:default", "track:tenants") < 0.95
+    assert len(track_agents()) == 4
 
 
 @pytest.mark.parametrize("name", track_agents())
 def test_an_agent_of_a_track_saves_on_it(name):
     track = name.partition("-")[0]
     assert load_track(track).name == track
-    if track == "drawn":  # one of its ten clusters, where it saves
-        scenario = load_scenario("track:drawn")
-        instance = make_instance(scenario, 20_008)
-        assert simulate(instance, load_policy(f"agent:{name}")).total_eur < simulate(instance, StsX()).total_eur
-    else:
-        assert ratio(f"agent:{name}", f"track:{track}") < 1.0
+    assert ratio(f"agent:{name}", f"track:{track}") < 0.99
