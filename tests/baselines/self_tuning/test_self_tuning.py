@@ -175,7 +175,7 @@ def test_settings_out_of_their_range_are_refused():
 def test_hindsight_runs_the_settings_of_sts_x_first():
     instance = small(5, 10)
     costs = [simulate(told(instance), StsX(**settings)).total_eur for settings in VARIANTS]
-    assert len(set(costs)) > 2
+    assert len(set(costs)) > 1
     for runs in (1, 2, len(VARIANTS)):
         assert hindsight_cost(instance, runs) == min(costs[:runs])
 
