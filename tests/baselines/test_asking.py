@@ -15,6 +15,7 @@ from gpusched_env import Instance, JobPolicy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.policy import memory_columns
 from instances import random_instance
 from policies import QUICK_LOOK, JobByJob
 from untouched import arrays, assert_unchanged
@@ -52,7 +53,8 @@ def test_most_policies_can_be_asked():
 @pytest.mark.parametrize("name", ASKABLE)
 @pytest.mark.parametrize("kind", ["plain", "all"])
 def test_choosing_changes_nothing_but_memory(name, kind):
-    policy, state, asked = askable(name), State(instances()[kind]), 0
+    policy, made, asked = askable(name), instances()[kind], 0
+    state = State(made, memory_columns=memory_columns(policy, made))
     while state.advance() and asked < 150:
         state.begin_round(policy.preemption)
         for job in ask_order(state.view, policy.job_order, waiting_only=not policy.preemption).tolist():

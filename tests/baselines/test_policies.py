@@ -30,6 +30,7 @@ from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_baselines.registry import POLICIES, ablation_names
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.search.proxy_parts import proxy_cost
+from gpusched_baselines.self_tuning import SelfTunedStsX
 from gpusched_env import (
     ActiveJobs,
     Configuration,
@@ -97,7 +98,7 @@ def test_the_record_of_a_policy_is_true():
         policy = shipped.make()
         assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
         interpreted = (
-            isinstance(policy, TimeSlice | SlackSlice | RolloutPolicy | BY_PRICE)
+            isinstance(policy, TimeSlice | SlackSlice | RolloutPolicy | SelfTunedStsX | BY_PRICE)
             or getattr(policy, "solver", "exact") != "exact"
         )
         assert shipped.compiled == (not interpreted), name

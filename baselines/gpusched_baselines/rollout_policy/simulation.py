@@ -16,7 +16,7 @@ from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.cheapest import with_co_runners
-from gpusched_baselines.sts_x.job_plan import Options
+from gpusched_baselines.sts_x.job_plan import PlanOptions
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.hooks import expected_arrays
@@ -163,7 +163,7 @@ class Base(NamedTuple):
     """
 
     by_index: bool
-    options: Options
+    options: PlanOptions
     rule: Rule
 
 

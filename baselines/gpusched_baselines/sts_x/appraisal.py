@@ -14,7 +14,7 @@ from gpusched_baselines.sts_x.job_plan import (
     DEFERRABLE_RUNNING,
     MUST_BE_LATE,
     WAITING,
-    Options,
+    PlanOptions,
     Plans,
     holds,
     new_plans,
@@ -46,7 +46,7 @@ FREE_RATE = 1e-12  # cost rate of a GPU in plans where energy is free [€/s]
 
 
 @kernel
-def appraise(board: Board, chosen: Ints, options: Options, adaptation: Adaptation, scratch: Scratch) -> Plans:
+def appraise(board: Board, chosen: Ints, options: PlanOptions, adaptation: Adaptation, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
     A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*.
@@ -92,7 +92,7 @@ def appraise(board: Board, chosen: Ints, options: Options, adaptation: Adaptatio
 
 
 @kernel
-def _take_price_plans(board: Board, options: Options, adaptation: Adaptation, plans: Plans) -> None:
+def _take_price_plans(board: Board, options: PlanOptions, adaptation: Adaptation, plans: Plans) -> None:
     """Let the jobs follow plans over the periods of prices if there are any, except those that must be late."""
     if not board.has_prices or not sees_prices(board, options):
         return

@@ -7,7 +7,7 @@ import numpy as np
 from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.job_plan import WAITING, Options, Plans, plan_at_price
+from gpusched_baselines.sts_x.job_plan import WAITING, PlanOptions, Plans, plan_at_price
 from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected, needs_in_all
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
@@ -72,7 +72,13 @@ def load_of_arrivals(board: Board, gpus: float) -> float:
 
 @kernel
 def clearing_price(
-    board: Board, adaptation: Adaptation, plans: Plans, price: float, wait: float, options: Options, scratch: Scratch
+    board: Board,
+    adaptation: Adaptation,
+    plans: Plans,
+    price: float,
+    wait: float,
+    options: PlanOptions,
+    scratch: Scratch,
 ) -> float:
     """Return the least price, up to `price`, at which the jobs together want at most `FILLED` of the GPUs.
 

@@ -30,7 +30,7 @@ RESTART_PENALTY = 3.0  # additional restarts of a change where GPUs are short: t
 MUST_BE_LATE, CRITICAL, DEFERRABLE_RUNNING, DEFERRABLE, WAITING = range(5)  # the last are not placed
 
 
-class Options(NamedTuple):
+class PlanOptions(NamedTuple):
     """How jobs may be planned; see `StsX`."""
 
     waits: bool
@@ -85,7 +85,7 @@ def new_plans(chosen: Ints) -> Plans:
 
 
 @kernel
-def sees_prices(board: Board, options: Options) -> bool:
+def sees_prices(board: Board, options: PlanOptions) -> bool:
     if not board.has_prices:
         return False
     prices = board.prices
@@ -125,7 +125,7 @@ def plan_at_price(
     i: int,
     price: float,
     wait: float,
-    options: Options,
+    options: PlanOptions,
     scratch: Scratch,
 ) -> None:
     """Plan a critical job at a price of GPU-seconds, unless its last plan is one at about the same price.
@@ -148,7 +148,7 @@ def plan_job(
     job: int,
     scale: float,
     wait: float,
-    options: Options,
+    options: PlanOptions,
     scratch: Scratch,
 ) -> None:
     """Plan a job that is critical, or may be after a wait, and remember the plan and its value.

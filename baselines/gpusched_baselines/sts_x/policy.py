@@ -15,7 +15,7 @@ from gpusched_baselines.planning.cheapest import (
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, appraise
-from gpusched_baselines.sts_x.job_plan import WAITING, Options, Plans, restart_penalty, sees_prices
+from gpusched_baselines.sts_x.job_plan import WAITING, PlanOptions, Plans, restart_penalty, sees_prices
 from gpusched_baselines.sts_x.placements import (
     ALONE,
     FRESH,
@@ -63,7 +63,7 @@ from gpusched_env.simulator.kernels import (
 
 
 @threaded_kernel
-def plan_round(board: Board, options: Options, adaptation: Adaptation) -> None:
+def plan_round(board: Board, options: PlanOptions, adaptation: Adaptation) -> None:
     """Plan the round on an empty cluster; write the plan of every job to `memory`, and nothing else.
 
     Where restarts are long, it is placed in four ways, and the one whose jobs are expected to cost least is planned.
@@ -99,7 +99,7 @@ def _compare(
     order: Ints,
     held: Floats,
     timer: Floats,
-    rest: tuple[Options, Adaptation, Scratch],
+    rest: tuple[PlanOptions, Adaptation, Scratch],
 ) -> None:
     """Place the round in the other ways, too; leave the jobs where they are expected to cost least.
 
@@ -132,7 +132,7 @@ def _place_all(
     order: Ints,
     placement: int,
     held: Floats,
-    rest: tuple[Options, Adaptation, Scratch],
+    rest: tuple[PlanOptions, Adaptation, Scratch],
 ) -> None:
     """Place the jobs on the empty cluster in one of the ways of `placements`, and give idle GPUs away."""
     plans.keeps[:] = 0
@@ -148,7 +148,7 @@ def _place_all(
 
 @kernel
 def _place_jobs(
-    board: Board, plans: Plans, order: Ints, placement: int, rest: tuple[Options, Adaptation, Scratch]
+    board: Board, plans: Plans, order: Ints, placement: int, rest: tuple[PlanOptions, Adaptation, Scratch]
 ) -> None:
     """Place the jobs that do not keep what they hold, in their order."""
     configs, first, queue = board.facts.configs, plans.first, new_queue(board, plans)
@@ -172,7 +172,7 @@ def _place_job(
     placement: int,
     demand: float,
     queue: Queue,
-    rest: tuple[Options, Adaptation, Scratch],
+    rest: tuple[PlanOptions, Adaptation, Scratch],
 ) -> None:
     """Place a job, or let it wait, and write its timer.
 
@@ -229,7 +229,7 @@ def _plan_to_follow(board: Board, plans: Plans, i: int, placement: int) -> tuple
 
 @kernel
 def _put_what_fits(
-    board: Board, plans: Plans, i: int, scale: float, options: Options, adaptation: Adaptation, scratch: Scratch
+    board: Board, plans: Plans, i: int, scale: float, options: PlanOptions, adaptation: Adaptation, scratch: Scratch
 ) -> float:
     """Plan a critical job over what fits now, at the `scale` of prices, place it, and return its timer.
 
@@ -375,9 +375,9 @@ class StsX(PlannedPolicy):
             raise InputError("full_nodes", self.full_nodes, "a number from 0 to 1")
 
     @property
-    def options(self) -> Options:
+    def options(self) -> PlanOptions:
         """Return how jobs may be planned, as kernels take it."""
-        return Options(self.waits, self.guarantees, self.priced, self.by_price)
+        return PlanOptions(self.waits, self.guarantees, self.priced, self.by_price)
 
     def rates(self, board: Board) -> Floats:
         """Return the cost rates of configurations to plan the open round with [€/s], (A, C)."""

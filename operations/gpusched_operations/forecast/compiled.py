@@ -16,7 +16,7 @@ from gpusched_baselines.index_rules.policy import IndexRule, place_by_index
 from gpusched_baselines.index_rules.ranks import Rule
 from gpusched_baselines.planning.cheapest import ESTIMATE, any_capacity, left_of_all, with_co_runners
 from gpusched_baselines.sts import Sts, finish, place_by_plans
-from gpusched_baselines.sts_x.job_plan import Options
+from gpusched_baselines.sts_x.job_plan import PlanOptions
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.kernel import kernel, threaded_kernel
@@ -105,7 +105,7 @@ def _run_index(order: int, rule: Rule, board: Board, hidden: Hidden, present: In
 
 @threaded_kernel
 def _run_sts_x(
-    order: int, options: Options, rate: Floats, board: Board, hidden: Hidden, present: Ints, until: float
+    order: int, options: PlanOptions, rate: Floats, board: Board, hidden: Hidden, present: Ints, until: float
 ) -> bool:
     state = GOES_ON
     while state == GOES_ON:

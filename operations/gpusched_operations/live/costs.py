@@ -227,7 +227,8 @@ def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool
             state.board, job, played.configurations[interval.configuration], nodes, interval.gpu
         ):
             return False
-        row[at.SWITCHES] += not np.isnan(row[at.START_S])
+        if not np.isnan(row[at.START_S]):
+            row[at.SWITCHES] += 1 + (row[at.BASE_S] < now_s)  # a pause is a change, too
         row[at.START_S] = now_s if np.isnan(row[at.START_S]) else row[at.START_S]
         row[at.BASE_S] = row[at.READY_S] = now_s
         row[at.BASE_EPOCHS] = row[at.EPOCHS]
@@ -240,6 +241,7 @@ def _release(state: State, job: int, time_s: float) -> None:
         state.grow_arrays()
         log_interval(state.board, state.hidden, job, False, time_s)
         release(state.board, job)
+        state.board.jobs[job, at.BASE_S] = time_s  # when it was stopped
 
 
 def _end(state: State, job: int, time_s: float) -> None:

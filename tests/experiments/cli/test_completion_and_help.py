@@ -17,7 +17,7 @@ def test_names_are_completed_by_the_shell(monkeypatch):
     assert completion.a_scenario("tin") == ["tiny"]
     assert completion.a_scenario("sla") == ["slack"]
     assert completion.a_track("bus") == ["busy"]
-    sts = ["sts-priced", "sts-x", "sts-published", "sts-ipopt", "sts-highs"]
+    sts = ["sts-priced", "sts-x", "sts-x-tuned", "sts-published", "sts-ipopt", "sts-highs"]
     assert completion.policies("edf,sts-") == [f"edf,{name}" for name in sts]
     assert "edf,edf" not in completion.policies("edf,e")
     assert list_scenarios() == tuple(builtin_scenarios())

@@ -143,7 +143,8 @@ def test_certain_needs_give_the_schedule_of_the_simulator(name: str):
 def test_a_compiled_roll_out_is_that_of_its_policy(name: str, kinds: bool, monkeypatch: pytest.MonkeyPatch):
     policy = make_any_policy(name)
     state = begun(random_instance(7, jobs=10, span_s=2000.0, restart_s=30.0, kinds=kinds), policy, submitted=6)
-    assert compiled.compiled_run(policy, state.board) is not None
+    in_python = kinds and name == "sts-x"  # whose rates of shares follow the active jobs
+    assert (compiled.compiled_run(policy, state.board) is None) == in_python
     arrivals = ArrivalModel.of_history(state.board)
     assert arrivals is not None
     present = int(state.board.count[at.ACTIVE])
