@@ -22,9 +22,9 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"full_nodes": 0.0},
     {"by_price": False},
 )
-"""Settings of STS-X that are run first, told the needs."""
+"""Settings of STS-X that are run first, with all needs known."""
 RULES = ("atc", "atc-co-located", "edf-preemptive")
-"""The rules that are run once, told the needs."""
+"""The rules that are run once, with all needs known."""
 ENERGY = ("prices", "cap")
 """Mechanisms for which STS-X has further controls."""
 
@@ -40,7 +40,7 @@ def told(instance: Instance) -> Instance:
 def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> float:
     """Return the cost of the best schedule that a search finds which knows every job's need [€].
 
-    The search runs policies that are told the needs: first `VARIANTS` of STS-X and `RULES`; then the best variant with
+    The search runs policies that know the needs: first `VARIANTS` of STS-X and `RULES`; then the best variant with
     constant controls, changed at random from the best ones: a (1+1) evolution strategy with the one-fifth rule. Every
     run is a schedule of this instance. So the least possible cost lies between `capacity_bound` and this one, which
     falls with the evaluations.

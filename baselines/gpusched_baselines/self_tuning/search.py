@@ -53,7 +53,7 @@ class TuningSettings:
     jobs: int = 160
     samples: int = 3
     fresh: int = 4
-    work: float = 50.0
+    work: float = 100.0
     margin: float = 0.005
     certainty: float = 0.5
     seed: int = 0

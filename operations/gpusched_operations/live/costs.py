@@ -170,6 +170,7 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
     board.clock[at.NOW] = begin_s
     submit(board, hidden, begin_s)
     late: list[tuple[int, Interval]] = []
+    released: set[int] = set()
     events = sorted(_events(played, run, begin_s, until_s), key=lambda event: event[:3])
     for k, (time_s, kind, job, interval) in enumerate(events):
         if time_s > board.clock[at.NOW]:
@@ -177,6 +178,7 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         if kind in (ENDS, RELEASES):
             _release(state, job, time_s)
             late = [one for one in late if one[0] != job or one[1] is not interval]
+            released.add(job)
         if kind == ENDS:
             _end(state, job, time_s)
         elif kind == SUBMITS:
@@ -186,6 +188,10 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         if k + 1 < len(events) and events[k + 1][0] == time_s:
             continue
         late = [(job, one) for job, one in late if not _hold(state, played, job, one)]
+        for one in released - {job for job, _ in late}:
+            paused = board.jobs[one, at.CONFIG] < 0.0 and np.isnan(board.jobs[one, at.END_S])
+            board.jobs[one, at.SWITCHES] += paused  # a pause is a change, too
+        released.clear()
         take_speeds(board, state.hidden)
         board.clock[at.BILL_RATE] = bill_rate(board)
     if until_s > board.clock[at.NOW]:
@@ -227,8 +233,7 @@ def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool
             state.board, job, played.configurations[interval.configuration], nodes, interval.gpu
         ):
             return False
-        if not np.isnan(row[at.START_S]):
-            row[at.SWITCHES] += 1 + (row[at.BASE_S] < now_s)  # a pause is a change, too
+        row[at.SWITCHES] += not np.isnan(row[at.START_S])
         row[at.START_S] = now_s if np.isnan(row[at.START_S]) else row[at.START_S]
         row[at.BASE_S] = row[at.READY_S] = now_s
         row[at.BASE_EPOCHS] = row[at.EPOCHS]
@@ -241,7 +246,6 @@ def _release(state: State, job: int, time_s: float) -> None:
         state.grow_arrays()
         log_interval(state.board, state.hidden, job, False, time_s)
         release(state.board, job)
-        state.board.jobs[job, at.BASE_S] = time_s  # when it was stopped
 
 
 def _end(state: State, job: int, time_s: float) -> None:

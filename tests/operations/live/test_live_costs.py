@@ -71,6 +71,12 @@ def test_intervals_that_overlap_follow_each_other():
     assert result.switches.tolist() == [1, 0, 0]
 
 
+def test_a_pause_is_a_change_when_it_begins_and_the_start_after_it_is_another():
+    stays = [held("a", 1, "node-0", 0.0, 2.0), held("a", 1, "node-0", 3.0, 5.0)]
+    for now_h, switches in ((1.0, 0), (2.5, 1), (4.0, 2), (6.0, 2)):
+        assert result_of(stays, {"a": 5.0}, now_h).switches.tolist() == [switches, 0, 0]
+
+
 def test_jobs_that_are_not_told_and_times_after_now_do_not_count():
     known = [held("a", 1, "node-0", 0.0, 5.0)]
     with_others = [*known, held("foreign", 1, "node-1", 0.0, 5.0), held("b", 1, "node-1", 3.0, 5.0)]
