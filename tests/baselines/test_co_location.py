@@ -91,6 +91,13 @@ def test_a_share_costs_as_much_of_its_gpu_as_the_holders_that_can_be_expected_le
         assert whole == state.board.least_rate[0, 1]
 
 
+def test_where_energy_is_free_a_share_has_its_part_of_the_small_price_of_a_gpu_by_expected_holders():
+    state = State(replace(three_jobs((QUARTER, Configuration("V", 1)), None), energy_price_eur_per_kwh=0.0))
+    state.advance()
+    quarter, whole = StsX().rates(state.board)[0]
+    assert quarter == whole > 0.0  # three active jobs: one holder
+
+
 def test_where_power_follows_utilisation_gpu_seconds_have_a_price():
     """Half of the 200 W of the busy GPU and its node is added for a GPU held, for a quarter a quarter of that.
 

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StsX
+from gpusched_baselines.adaptation_env.controls import control_count
 from gpusched_baselines.hindsight import VARIANTS, hindsight_cost, told
 from gpusched_baselines.rollout_policy.simulation import cost_of_policy, new_copy
 from gpusched_baselines.self_tuning import SelfTunedStsX, TuningSettings, policy
 from gpusched_baselines.self_tuning.candidates import RULES, a_rule, directions, policy_of
 from gpusched_baselines.self_tuning.resampling import Workloads
-from gpusched_baselines.self_tuning.search import LOAN
+from gpusched_baselines.self_tuning.search import LOAN, tuned_choice
 from gpusched_env import GpuClusterEnv, Instance, load_scenario, make_instance, rollout, simulate
 from gpusched_env.simulator import State, View
 from gpusched_env.simulator import layout as at
@@ -178,6 +179,14 @@ def test_hindsight_runs_the_settings_of_sts_x_first():
     assert len(set(costs)) > 1
     for runs in (1, 2, len(VARIANTS)):
         assert hindsight_cost(instance, runs) == min(costs[:runs])
+
+
+@pytest.mark.parametrize(("scenario", "tries"), [("busy", True), ("de-lu", False)])
+def test_where_prices_change_nothing_is_tried(scenario, tries):
+    state = at_round(make_instance(load_scenario(scenario).replace({"jobs.count": 14}), 1), 9)
+    own = np.zeros(1 + control_count(len(state.view.gpu_types)))
+    _, work = tuned_choice(state.view, own, 0.0, replace(QUICK, work=1e4))
+    assert (work > 0.0) == tries
 
 
 def test_where_energy_is_free_and_no_job_is_late_it_is_sts_x():
