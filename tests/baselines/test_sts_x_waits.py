@@ -1,11 +1,13 @@
 """STS-X: critical jobs that wait for the GPU type of their plan, and the load of arrivals; by hand."""
 
+import numpy as np
 import polars as pl
 import pytest
 
 from gpusched_baselines import StsX
-from gpusched_baselines.sts_x.capacity_price import load_of_arrivals
-from gpusched_env import Cells, Configuration, GpuType, Instance, Job, Node, Tenant, simulate
+from gpusched_baselines.sts_x.appraisal import FREE_RATE
+from gpusched_baselines.sts_x.capacity_price import MOST_LOAD, capacity_price, load_of_arrivals
+from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -55,9 +57,9 @@ def test_a_job_whose_time_is_dear_takes_the_slower_type_where_the_wait_is_longer
 def test_a_job_that_loses_its_gpus_counts_the_restart_after_its_wait(weight_eur_per_h, next_on):
     """At 1 h another job takes the fast GPU for 2 h. An epoch is left: 1 h there, 1.2 h on a slow one; restart 0.5 h.
 
-    The load of arrivals is 2 / 21: the wait counts 2.21 h. With weight w: 3.4 + 1.7 w € on a slow one; 1.5 + 3.71 w €
-    after the wait, or 1 + 3.21 w without that restart. It waits below 0.8 of the first: up to w = 0.52; without the
-    restart up to 0.93.
+    The load of arrivals is 2.377 / 21, 2.377 GPU-hours the harmonic mean of one at 2 and twenty at 2.4: the wait
+    counts 2.26 h. With weight w: 3.4 + 1.7 w € on a slow one; 1.5 + 3.76 w € after the wait, or 1 + 3.26 w without that
+    restart. It waits below 0.85 of the first: up to w = 0.60; without the restart up to 1.04.
     """
     seconds = {ON_FAST: HOUR, ON_SLOW: 1.2 * HOUR}
     jobs = [
@@ -75,16 +77,80 @@ def test_no_job_waits_for_gpus_of_others_where_tenants_have_quotas():
     assert second_starts_h(two_jobs(0.1).with_mechanisms(tenants), StsX()) == 0.0
 
 
-def test_the_load_of_arrivals_counts_jobs_after_the_first_ones_over_the_time_since():
-    """Two jobs at 0 h are a stock; three come at 1, 2 and 4 h and need two GPU-hours each: 6 in 4 h on three GPUs."""
+def five_jobs() -> Instance:
+    """Jobs of two epochs that are not late: two at 0 h, and one at 1, 2 and 4 h each."""
     seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR}
     jobs = [Job(at_h * HOUR, 100.0 * HOUR, 0.001, 2.0, CERTAIN, 2.0, seconds) for at_h in (0.0, 0.0, 1.0, 2.0, 4.0)]
     nodes = [Node("F", 1), Node("S", 1), Node("S", 1)]
-    instance = Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0)
+    return Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0)
+
+
+def test_the_load_of_arrivals_counts_jobs_after_the_first_ones_over_the_time_since():
+    """Two jobs at 0 h are a stock; three come at 1, 2 and 4 h. A job needs 3 / (1/2 + 2/6) GPU-hours."""
     loads = {}
 
     def look(state: State) -> None:
         loads[state.board.clock[at.NOW] / HOUR] = load_of_arrivals(state.board, 3.0)
 
+    simulate(five_jobs(), StsX(), on_round=look)
+    fills_h = 1.0 / (1.0 / 2.0 + 2.0 / 6.0)
+    assert (loads[0.0], loads[1.0], loads[2.0], loads[4.0]) == pytest.approx(
+        (0.0, fills_h, 2.0 * fills_h / 2.0, 3.0 * fills_h / 4.0)
+    )
+
+
+def test_a_job_that_may_use_one_type_needs_its_gpu_seconds_there():
+    """At 2 h two jobs have come since the first one: 2 GPU-hours of the fast type, and 6 of the slow one."""
+    kinds = ({ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR}, {ON_FAST: HOUR}, {ON_SLOW: 3.0 * HOUR})
+    jobs = [Job(k * HOUR, 100.0 * HOUR, 0.001, 2.0, CERTAIN, 2.0, seconds) for k, seconds in enumerate(kinds)]
+    nodes = [Node("F", 1), Node("S", 1)]
+    instance = Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0)
+    loads = {}
+
+    def look(state: State) -> None:
+        loads[state.board.clock[at.NOW] / HOUR] = load_of_arrivals(state.board, 2.0)
+
     simulate(instance, StsX(), on_round=look)
-    assert (loads[0.0], loads[1.0], loads[2.0], loads[4.0]) == pytest.approx((0.0, 2.0 / 3.0, 4.0 / 6.0, 6.0 / 12.0))
+    assert loads[2.0] == pytest.approx((2.0 + 6.0) / (2.0 * 2.0))
+
+
+def test_a_load_of_arrivals_above_one_multiplies_the_price_of_gpu_time_up_to_three_times():
+    """At 1 h the load is 1.2 and at 4 h 0.9. Three busy GPUs cost 5 €/h, so ten €/h of values are 2 of it."""
+    prices = {}
+
+    def look(state: State) -> None:
+        prices[state.board.clock[at.NOW] / HOUR] = capacity_price(state.board, np.full(2, 5.0 / HOUR), FREE_RATE)
+
+    simulate(five_jobs(), StsX(), on_round=look)
+    assert (prices[1.0], prices[4.0]) == pytest.approx((2.0 * 1.2, 2.0))
+    many = Instance.from_jobs(
+        [FAST, SLOW],
+        [Node("F", 1)],
+        [Job(k * HOUR / 100.0, 100.0 * HOUR, 0.001, 2.0, CERTAIN, 2.0, {ON_FAST: HOUR}) for k in range(9)],
+        energy_price_eur_per_kwh=1.0,
+        pue=1.0,
+        restart_s=0.0,
+    )
+    state = State(many)
+    while state.board.count[at.SUBMITTED] < 9:
+        state.advance()
+    assert capacity_price(state.board, np.full(2, 5.0 / HOUR), FREE_RATE) == pytest.approx(10.0 * MOST_LOAD)
+
+
+@pytest.mark.parametrize(
+    ("ends", "most", "waits"), [(CERTAIN, 4.0, False), (EpochDistribution([0.0, 0.125, 1.0], [1.0, 3 / 7]), 8.0, True)]
+)
+def test_a_wait_is_not_shorter_than_the_time_until_a_job_can_end(ends, most, waits):
+    """Two jobs of 4 h in the mean hold the fast GPUs; at random one ends after 2 h, certain ones not before 4 h.
+
+    The third job has an epoch: 1 h on a fast GPU, 3 h on a slow one. With 2 € for an hour late it costs 12 € there,
+    7 € after a wait of 2 h, and 11 € after 4 h: more than 0.85 of 12 €.
+    """
+    seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR}
+    long = [Job(0.0, 1.0, 100.0 / HOUR, most, ends, most, seconds) for _ in range(2)]
+    jobs = [*long, Job(0.0, 1.0, 2.0 / HOUR, 1.0, CERTAIN, 1.0, seconds)]
+    nodes = [Node("F", 1), Node("F", 1), Node("S", 1)]
+    instance = Instance.from_jobs([FAST, SLOW], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0)
+    starts = simulate(instance, StsX()).start_s / HOUR
+    assert starts[:2].tolist() == [0.0, 0.0]
+    assert (starts[2] > 0.0) == waits

@@ -11,10 +11,10 @@ import numpy as np
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_baselines.sts_x.capacity_price import load_of_due_work
-from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected, needs_in_all
+from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected
 from gpusched_env.observation.ratios import Names, squash
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 RECENT, NEWEST = 64, 8  # submissions that estimate the future load, and those that detect a burst
 
@@ -204,6 +204,17 @@ def _sum_up(
     whole[LAST_PRICE] = squash(value / (power if power > 0.0 else gpus * free_rate))
     whole[OFFERED], whole[BURST] = _arrivals(board, gpus)
     whole[NODES] = min(1.0, np.log10(1.0 + nodes.shape[0]) / 4.0)
+
+
+@lean_kernel
+def needs_in_all(board: Board, job: int) -> float:
+    """Return the GPU-seconds that a whole job needs in the mean, where its epochs are cheapest; looked up once."""
+    jobs, memory, config = board.jobs, board.memory, int(board.jobs[job, at.CHEAPEST])
+    if memory[job, of.IN_ALL] == 0.0 and config >= 0:
+        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
+        mean = jobs[job, at.MAX_EPOCHS] * board.tail[int(jobs[job, at.DISTRIBUTION]), 0]
+        memory[job, of.IN_ALL] = mean * jobs[job, at.CHEAPEST_TAU] * size
+    return memory[job, of.IN_ALL]
 
 
 @kernel

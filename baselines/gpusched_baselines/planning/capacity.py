@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Ints, at, kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 NEVER = 2**62
 """In place of a number of GPUs: no active job may use any."""
@@ -24,6 +24,15 @@ def least_gpus(board: Board) -> Ints:
                 least[configs[c, at.CONFIG_TYPE]] = gpus
                 break
     return least
+
+
+@kernel
+def gpus_of_types(board: Board) -> Floats:
+    """Return the GPUs of the nodes of every type, (V,)."""
+    gpus = np.zeros(board.capacity.shape[0])
+    for n in range(board.nodes.shape[0]):
+        gpus[board.nodes[n, at.NODE_TYPE]] += board.nodes[n, at.USABLE]
+    return gpus
 
 
 @kernel

@@ -137,11 +137,19 @@ def with_co_runners(board: Board) -> Board:
 
     Everything else is the same, not a copy: a job that is placed on it is placed on `board`.
     """
-    if not board.has_shares or board.facts.slowdown.shape[0] + board.facts.utilisation.shape[0] == 0:
+    if not co_runners_slow(board):
         return board
     tau = board.tau.copy()
     write_times(board, tau)
     return board.replaced(tau=tau)
+
+
+@lean_kernel
+def co_runners_slow(board: Board) -> bool:
+    """Whether the time of a job on a shared GPU depends on the other jobs there."""
+    if not board.has_shares:
+        return False
+    return board.facts.slowdown.shape[0] + board.facts.utilisation.shape[0] > 0
 
 
 @lean_kernel

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_baselines.planning.capacity import usable
+from gpusched_baselines.planning.capacity import gpus_of_types, usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.job_plan import WAITING, PlanOptions, Plans, plan_at_price
@@ -16,15 +16,16 @@ LEAST_PRICE = 0.01  # a price below this part of the price of power counts as 0
 FILLED = 0.85  # the part of the GPUs that jobs may want at the clearing price; the others are for jobs to come
 TRIALS = 4  # prices that are tried
 RECENT = 256  # submissions that count for the load of arrivals
+MOST_LOAD = 3.0  # load of arrivals by which the price is multiplied at most
 
 
 @kernel
 def capacity_price(board: Board, values: Floats, free_rate: float) -> float:
-    """Return the price of a GPU-second, Σ values / GPUs, as a multiple of what its power costs in the mean.
+    """Return the price of a GPU-second, Σ values / GPUs · load, as a multiple of what its power costs in the mean.
 
     One GPU-second more for a job delays all others by 1 / GPUs seconds, and a second costs each of them its value. As a
     multiple it keeps GPU types in the proportion of their power; with one price for every GPU all jobs would take the
-    fastest type.
+    fastest type. A load of arrivals above 1 multiplies it: the jobs to come wait, too.
 
     Args:
         values: Value of a second of time of each active job [€/s], (A,).
@@ -34,6 +35,7 @@ def capacity_price(board: Board, values: Floats, free_rate: float) -> float:
     if gpus == 0.0:
         return 0.0
     price = values.sum() / (power if power > 0.0 else gpus * free_rate)
+    price *= min(max(1.0, load_of_arrivals(board, gpus)), MOST_LOAD)
     return price if price >= LEAST_PRICE else 0.0
 
 
@@ -61,12 +63,12 @@ def load_of_arrivals(board: Board, gpus: float) -> float:
 
     Jobs that came together with the first of them are a stock, and not counted.
     """
-    last = board.count[at.SUBMITTED]
+    last, of_types = board.count[at.SUBMITTED], gpus_of_types(board)
     first, total = max(0, last - RECENT), 0.0
     elapsed = board.clock[at.NOW] - board.jobs[first, at.SUBMISSION]
     for job in range(first, last):
         if board.jobs[job, at.SUBMISSION] > board.jobs[first, at.SUBMISSION]:
-            total += needs_in_all(board, job)
+            total += needs_in_all(board, job, of_types)
     return total / (elapsed * gpus) if elapsed > 0.0 and gpus > 0.0 else 0.0
 
 

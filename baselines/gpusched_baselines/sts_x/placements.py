@@ -14,7 +14,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 # in which GPUs have no price; with the last two a job that holds nothing takes the configuration that is cheapest to
 # its end, at the rates of two situations and the price of GPU-seconds.
 FRESH, KEPT, ALONE, MARGINAL = range(4)
-JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
+JOBS, GPUS, FIRST = range(3)  # jobs that are expected to end, GPUs to be released, the first possible end, per second
 
 SHORT_RESTART = 0.01  # of the time that jobs run yet; where restarts are shorter, no round is compared
 RESTARTS = 2.0  # what a change counts: who gives something away may have to restart again to take it back
@@ -92,15 +92,15 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
 
     A job that runs costs the less of two: it keeps its configuration to its end, or it follows its plan, after a change
     if that begins with another configuration. It pays its part of the present power of its node; when others end, some
-    of the base power is its own. Running jobs are taken to end at random, at the rate 1 / their expected rest. A job
-    that waits begins when so many have ended that the GPUs suffice.
+    of the base power is its own. Running jobs are taken to end at random, at the rate 1 / their expected rest, but
+    none before one can. A job that waits begins when so many have ended that the GPUs suffice.
 
     Args:
         order: The order in which jobs are placed, (A,).
         rate: Cost rates in full nodes [€/s], (A, C).
     """
     configs, nodes, total = board.facts.configs, board.nodes, 0.0
-    ending, queued = np.zeros((2, board.capacity.shape[0])), np.zeros(board.capacity.shape[0])
+    ending, queued = np.zeros((3, board.capacity.shape[0])), np.zeros(board.capacity.shape[0])
     longest, shared = np.zeros(nodes.shape[0]), np.zeros(nodes.shape[0])
     for job in plans.jobs:
         add_ending(board, job, ending)
@@ -135,13 +135,29 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
 
 @lean_kernel
 def add_ending(board: Board, job: int, ending: Floats) -> None:
-    """Add the rates at which a job that runs is expected to end, and to release GPUs, to those of its type, (2, V)."""
+    """Add the rates at which a job that runs is expected to end, and to release GPUs, to those of its type, (3, V)."""
     config = int(board.jobs[job, at.CONFIG])
     if config >= 0:
         v, gpus = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
         rest = max(1.0, epochs_expected(board, job) * board.tau[job, config] + _change(board, job))
         ending[JOBS, v] += 1.0 / rest
         ending[GPUS, v] += gpus / rest
+        moves = board.jobs[job, at.OLD_CONFIG] >= 0.0 and not _same(board, job)
+        change = _change(board, job) / (RESTARTS if moves else 1.0)
+        soonest = change + _fewest_epochs(board, job) * board.tau[job, config]
+        ending[FIRST, v] = max(ending[FIRST, v], 1.0 / max(1.0, soonest))
+
+
+@lean_kernel
+def _fewest_epochs(board: Board, job: int) -> float:
+    """Return the fewest epochs that a job can need yet, by its distribution."""
+    curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    b = sim.bin_of(curve.edges, done / largest)
+    alive = curve.survival[b]
+    while b < curve.survival.shape[0] - 1 and curve.survival[b] >= alive:
+        b += 1
+    at_least = curve.edges[b] if curve.survival[b] < alive else 1.0
+    return max(0.0, at_least * largest - done)
 
 
 @lean_kernel
@@ -194,8 +210,13 @@ def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: flo
 
 @lean_kernel
 def time_until_free(ending: Floats, gpu_type: int, gpus: float) -> float:
-    """Return the time until so many GPUs of a type are expected to be free, one job having ended at least [s]."""
-    return min(max(1.0 / max(ending[JOBS, gpu_type], 1e-9), gpus / max(ending[GPUS, gpu_type], 1e-9)), 1e9)
+    """Return the time until so many GPUs of a type are expected to be free [s].
+
+    By then one job has ended at least, and one can have ended: where few jobs need certain numbers of epochs, they do
+    not end at random.
+    """
+    at_random = max(1.0 / max(ending[JOBS, gpu_type], 1e-9), gpus / max(ending[GPUS, gpu_type], 1e-9))
+    return min(max(at_random, 1.0 / max(ending[FIRST, gpu_type], 1e-9)), 1e9)
 
 
 @kernel

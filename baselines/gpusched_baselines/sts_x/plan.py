@@ -108,7 +108,8 @@ def energy_factor(adaptation: Adaptation, control: int) -> float:
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
-IN_ALL = 16  # GPU-seconds that the whole job needs in the mean; 0: not looked up
+NEEDS = 10  # GPU-seconds that the whole job needs in the mean on all its GPUs alike; 0: not looked up
+IN_ALL = 16  # those where its epochs are cheapest, for features; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting
@@ -136,15 +137,27 @@ def epochs_expected(board: Board, job: int) -> float:
     return memory[job, EXPECTED]
 
 
-@lean_kernel
-def needs_in_all(board: Board, job: int) -> float:
-    """Return the GPU-seconds that a whole job needs in the mean, where its epochs are cheapest; looked up once."""
-    jobs, memory, config = board.jobs, board.memory, int(board.jobs[job, at.CHEAPEST])
-    if memory[job, IN_ALL] == 0.0 and config >= 0:
-        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
-        mean = jobs[job, at.MAX_EPOCHS] * board.tail[int(jobs[job, at.DISTRIBUTION]), 0]
-        memory[job, IN_ALL] = mean * jobs[job, at.CHEAPEST_TAU] * size
-    return memory[job, IN_ALL]
+@kernel
+def needs_in_all(board: Board, job: int, gpus: Floats) -> float:
+    """Return the GPU-seconds that a whole job needs in the mean on all GPUs that it may use alike; looked up once.
+
+    The harmonic mean over GPUs of the fewest GPU-seconds on their type.
+
+    Args:
+        gpus: GPUs by type, (V,).
+    """
+    memory, configs = board.memory, board.facts.configs
+    if memory[job, NEEDS] == 0.0 and board.jobs[job, at.CHEAPEST] >= 0.0:
+        least, total, served = np.full(gpus.shape[0], np.inf), 0.0, 0.0
+        for c in range(board.tau.shape[1]):
+            v, size = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_SIZE] / at.UNITS
+            least[v] = min(least[v], board.tau[job, c] * size)
+        for v in range(gpus.shape[0]):
+            total += gpus[v] if least[v] < np.inf else 0.0
+            served += gpus[v] / least[v]
+        mean = board.jobs[job, at.MAX_EPOCHS] * board.tail[int(board.jobs[job, at.DISTRIBUTION]), 0]
+        memory[job, NEEDS] = mean * total / served if served > 0.0 else 0.0
+    return memory[job, NEEDS]
 
 
 @kernel
