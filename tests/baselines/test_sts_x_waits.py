@@ -7,7 +7,19 @@ import pytest
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_baselines.sts_x.capacity_price import MOST_LOAD, capacity_price, load_of_arrivals
-from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
+from gpusched_baselines.sts_x.placements import FIRST, JOBS, add_ending
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    Job,
+    Node,
+    Tenant,
+    simulate,
+)
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -75,6 +87,38 @@ def test_a_job_that_loses_its_gpus_counts_the_restart_after_its_wait(weight_eur_
 def test_no_job_waits_for_gpus_of_others_where_tenants_have_quotas():
     tenants = Tenants((Tenant("a", (Cells("F", 1, 1), Cells("S", 1, 2))),), "quota")
     assert second_starts_h(two_jobs(0.1).with_mechanisms(tenants), StsX()) == 0.0
+
+
+def test_no_job_waits_where_co_runners_slow_jobs_down():
+    """The same cluster, whose slow GPUs could be shared: alone that changes nothing, with slower co-runners it does."""
+    quarter = Configuration("S", 1, share=0.25)
+    seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR, quarter: 50.0 * HOUR}
+    jobs = [Job(0.0, 1.0, weight / HOUR, 2.0, CERTAIN, 2.0, seconds) for weight in (1.0, 0.1)]
+    nodes = [Node("F", 1), Node("S", 1), Node("S", 1)]
+    shared = Instance.from_jobs([FAST, SLOW], nodes, jobs, tuple(seconds), energy_price_eur_per_kwh=1.0, pue=1.0)
+    assert second_starts_h(shared, StsX()) == pytest.approx(2.0)
+    slows = Interference(np.full((2, 1, 1), 1.5))
+    assert second_starts_h(shared.with_mechanisms(slows), StsX()) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("before", "epochs", "first_h", "rest_h"), [(ON_SLOW, 0, 2.5, 3.0), (ON_FAST, 0, 2.0, 2.0), (ON_FAST, 1, 1.0, 1.0)]
+)
+def test_a_change_counts_once_for_the_first_possible_end_and_twice_for_the_expected_rest(
+    before, epochs, first_h, rest_h
+):
+    """Two certain epochs of an hour on the fast GPU; a change from the slow one takes half an hour."""
+    instance = two_jobs(0.1)
+    state = State(instance)
+    state.advance()
+    rows = state.board.jobs.copy()
+    rows[0, [at.CONFIG, at.OLD_CONFIG]] = [instance.configurations.index(c) for c in (ON_FAST, before)]
+    rows[0, [at.NODE, at.OLD_NODE, at.SLOT, at.OLD_SLOT]] = 0
+    rows[0, [at.RESTART_S, at.RESUMING_S]] = HOUR / 2
+    rows[0, at.EPOCHS] = epochs
+    ending = np.zeros((3, 2))
+    add_ending(state.board.replaced(jobs=rows), 0, ending)
+    assert (1.0 / ending[[FIRST, JOBS], 0] / HOUR).tolist() == pytest.approx([first_h, rest_h])
 
 
 def five_jobs() -> Instance:

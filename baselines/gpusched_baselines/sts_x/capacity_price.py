@@ -8,7 +8,7 @@ from gpusched_baselines.planning.capacity import gpus_of_types, usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.job_plan import WAITING, PlanOptions, Plans, plan_at_price
-from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected, needs_in_all
+from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected, needs_on_all_gpus
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
@@ -68,7 +68,7 @@ def load_of_arrivals(board: Board, gpus: float) -> float:
     elapsed = board.clock[at.NOW] - board.jobs[first, at.SUBMISSION]
     for job in range(first, last):
         if board.jobs[job, at.SUBMISSION] > board.jobs[first, at.SUBMISSION]:
-            total += needs_in_all(board, job, of_types)
+            total += needs_on_all_gpus(board, job, of_types)
     return total / (elapsed * gpus) if elapsed > 0.0 and gpus > 0.0 else 0.0
 
 

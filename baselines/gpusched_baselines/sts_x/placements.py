@@ -135,7 +135,7 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
 
 @lean_kernel
 def add_ending(board: Board, job: int, ending: Floats) -> None:
-    """Add the rates at which a job that runs is expected to end, and to release GPUs, to those of its type, (3, V)."""
+    """Add a job that runs to its type's rates of ends and released GPUs, and to its first possible end, (3, V)."""
     config = int(board.jobs[job, at.CONFIG])
     if config >= 0:
         v, gpus = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
@@ -212,8 +212,8 @@ def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: flo
 def time_until_free(ending: Floats, gpu_type: int, gpus: float) -> float:
     """Return the time until so many GPUs of a type are expected to be free [s].
 
-    By then one job has ended at least, and one can have ended: where few jobs need certain numbers of epochs, they do
-    not end at random.
+    It is the longest of three times: until one job has ended and until jobs have released the GPUs, both at random, and
+    until the first job can end.
     """
     at_random = max(1.0 / max(ending[JOBS, gpu_type], 1e-9), gpus / max(ending[GPUS, gpu_type], 1e-9))
     return min(max(at_random, 1.0 / max(ending[FIRST, gpu_type], 1e-9)), 1e9)

@@ -108,8 +108,8 @@ def energy_factor(adaptation: Adaptation, control: int) -> float:
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
-NEEDS = 10  # GPU-seconds that the whole job needs in the mean on all its GPUs alike; 0: not looked up
-IN_ALL = 16  # those where its epochs are cheapest, for features; 0: not looked up
+NEEDS = 10  # GPU-seconds that the whole job needs in the mean on all GPUs that it may use; 0: not looked up
+IN_ALL = 16  # GPU-seconds that it needs where its epochs are cheapest, for features; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting
@@ -138,10 +138,10 @@ def epochs_expected(board: Board, job: int) -> float:
 
 
 @kernel
-def needs_in_all(board: Board, job: int, gpus: Floats) -> float:
-    """Return the GPU-seconds that a whole job needs in the mean on all GPUs that it may use alike; looked up once.
+def needs_on_all_gpus(board: Board, job: int, gpus: Floats) -> float:
+    """Return the GPU-seconds that a whole job needs in the mean on all GPUs that it may use; looked up once.
 
-    The harmonic mean over GPUs of the fewest GPU-seconds on their type.
+    It is the harmonic mean, over these GPUs, of the fewest GPU-seconds that it needs on their type.
 
     Args:
         gpus: GPUs by type, (V,).

@@ -7,6 +7,7 @@ import pytest
 
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
+from gpusched_baselines.planning.capacity import gpus_of_types
 from gpusched_env import (
     Cells,
     Configuration,
@@ -53,6 +54,11 @@ def test_two_tenants_halves_of_a_host_share_its_base_power():
     assert both.energy_eur == pytest.approx(0.2 + 6 * 0.3)
     assert both.job_energy_eur.tolist() == pytest.approx([2.0 * 4 / 6, 2.0 * 2 / 6])
     assert both.intervals()["host"].to_list() == [0, 0]
+
+
+def test_the_gpus_of_types_are_those_of_all_nodes_hosts_too():
+    board = begin_run(cluster(job("a/V100", 4), cells="aab", hosts=2)).board
+    assert gpus_of_types(board).tolist() == [8.0, 4.0, 16.0]
 
 
 def test_a_job_whose_cell_is_bound_to_another_host_does_not_keep_its_gpus():
