@@ -10,6 +10,7 @@ SOURCES = {
     "gavel_policies": "answers of scheduler/policies of github.com/stanford-futuredata/gavel at c4fa400 (MIT)",
     "gaia_reference": "github.com/umassos/GAIA at 62a5efc (MIT; its trace CC BY 4.0), with what its program answers",
     "muri": "simulator/trace-data/trace*.csv of github.com/pkusys/Muri at 4e69a78 (Apache-2.0)",
+    "muri_antman": "what simulator/run_sim.py of github.com/pkusys/Muri at 4e69a78 (Apache-2.0) answers; trace3.csv",
     "orion": "benchmarking/model_kernels of github.com/eth-easl/orion at aded65d (MIT), with the ending .csv",
     "philly": "pollux/pollux_simulator/traces/philly.csv of github.com/pkusys/ElasticFlow at 04a0109 (data CC BY 4.0)",
 }

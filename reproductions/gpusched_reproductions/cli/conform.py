@@ -1,18 +1,22 @@
 """`gpusched conform`."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gpusched_experiments.cli.progress import counting
-from gpusched_reproductions.conform import NAMES, answers
+from gpusched_reproductions.conform import NAMES, Answer, answers
 
 
 def conform_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"Kind of answers: {', '.join(NAMES)}.")],
     files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that kind, or folders of them.")],
     each: Annotated[bool, typer.Option("--each", help="Print also what agrees.")] = False,
+    table: Annotated[
+        str | None, typer.Option("--answers", metavar="FILE", help="muri: another table than the folder's answers.csv.")
+    ] = None,
 ) -> None:
     """Compare published answers with ours: print what differs, and how many agree.
 
@@ -24,8 +28,8 @@ def conform_command(
     **hived**: random requests to HiveD's program with where it placed each gang, as in ../shared/data/hived; an episode
     ends at the first answer that differs.
 
-    **muri**: Muri's traces, with what its authors simulated of AntMan on them, as in ../shared/data/muri; all four
-    are in github.com/pkusys/Muri (Apache-2.0), simulator/trace-data.
+    **muri**: what Muri's program (github.com/pkusys/Muri 4e69a78) answers for AntMan, Tiresias and SRTF on its traces
+    (simulator/trace-data there), as in ../shared/data/muri_antman: times within 0.1 % (half a minute).
 
     **gavel**: demands with the shares of time of Gavel's own policy classes, as in ../shared/data/gavel_policies.
 
@@ -41,17 +45,18 @@ def conform_command(
 
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
-    total, agree = _compare(name, files, each=each)
+    found = answers(name, [Path(file) for file in files], None if table is None else Path(table))
+    total, agree = _compare(name, found, each=each)
     typer.echo(f"{agree} of {total} agree")
     if agree < total:
         raise typer.Exit(1)
 
 
-def _compare(name: str, files: list[str], *, each: bool) -> tuple[int, int]:
+def _compare(name: str, found: Iterator[Answer], *, each: bool) -> tuple[int, int]:
     """Print what differs, and with `each` also what agrees; return how many answers there are, and how many agree."""
     agree = total = 0
     with counting(f"answers: {name}", None) as bar:
-        for answer in answers(name, [Path(file) for file in files]):
+        for answer in found:
             total, agree = total + 1, agree + answer.agrees
             bar.advance()
             if each and answer.agrees:

@@ -18,6 +18,8 @@ NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri", "gaia", "slurm", "
 
 MADE = ("slurm", "drive")
 """Kinds whose files need not exist: their answers are made then."""
+TABLES = ("muri",)
+"""Kinds of which another table of answers than that of the folder can be given."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +40,26 @@ class Answer:
 
 
 class _Kind(Protocol):
-    def answers(self, paths: Sequence[Path]) -> Iterator[Answer]: ...  # pragma: no cover
+    def answers(self, paths: Sequence[Path], *table: Path) -> Iterator[Answer]: ...  # pragma: no cover
 
 
-def answers(name: str, paths: Sequence[Path]) -> Iterator[Answer]:
+def answers(name: str, paths: Sequence[Path], table: Path | None = None) -> Iterator[Answer]:
     """Yield every published answer of some files beside ours.
 
     Args:
         name: The kind of answers, one of `NAMES`.
         paths: Files of that kind, or folders of them.
+        table: Another table of answers than that of the folder, for a kind of `TABLES`.
 
     Raises:
         InputError: There is no such kind, or a file is not there, or not of this kind.
     """
     if name not in NAMES:
         raise InputError("name", name, f"one of {', '.join(NAMES)}")
+    if table is not None and name not in TABLES:
+        raise InputError("--answers", str(table), f"only with {', '.join(TABLES)}")
     for path in paths:
         if not path.exists() and name not in MADE:
             raise InputError("files", str(path), f"a file or folder that exists{where_from(path)}")
     kind = cast("_Kind", import_module(f"{__name__.rpartition('.')[0]}.{name}"))
-    return kind.answers(paths)
+    return kind.answers(paths) if table is None else kind.answers(paths, table)

@@ -20,7 +20,7 @@ Kind = Literal["prediction", "fitted", "input", "own formula"]
 - `prediction`: a published figure that nothing was fitted to; it could have come out otherwise. Only these are counted.
 - `fitted`: a published figure to which a parameter, a subset or the band itself was chosen.
 - `input`: what was put in, or what is true by construction.
-- `own formula`: compared with a formula or a program of ours; nothing was published.
+- `own formula`: compared with a formula or a program of ours, or with what was published of other rules.
 """
 KINDS: tuple[str, ...] = get_args(Kind)
 

@@ -90,7 +90,8 @@ def _module_of(system: str) -> str:
 NOTE = (
     "Kinds of figures: *prediction*: published, and nothing was fitted to it; *fitted*: a parameter, a subset or the "
     "band was chosen by it; *input*: put in, or true by construction; *own formula*: compared with a formula or a "
-    "program of ours. Only predictions are counted; a band is the deviation that we call agreement."
+    "program of ours, or with what was published of other rules. Only predictions are counted; a band is the deviation "
+    "that we call agreement."
 )
 QUICK = "Quick runs are smaller than the published ones: their figures have no bands. They show that everything works."
 
@@ -165,7 +166,7 @@ def summary_table(results: Iterable[PartResult], *, quick: bool = False) -> Tabl
         Column("run_s", "seconds", lambda s: s.run_s, "{:,.1f}".format),
     )
     whole = _met([check for s in each for check in s.checks])
-    notes = (QUICK,) if quick else (f"Predictions in their bands, all parts: {whole}.",)
+    notes = (QUICK,) if quick else (f"Predictions in their bands, all parts: {whole}.",) if whole else ()
     return Table.of("Models of six systems beside their published figures", columns, each, notes)
 
 

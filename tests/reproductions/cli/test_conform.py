@@ -19,7 +19,6 @@ from gpusched_reproductions.conform.gavel import read_demands
 from gpusched_reproductions.conform.slurm import compare
 from gpusched_reproductions.conform.slurm_runs import read_runs
 from gpusched_reproductions.systems.gaia.queue import TickQueue
-from gpusched_reproductions.systems.muri.traces import path_of
 
 ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" / "reference" for folder in (ROOT.parent, ROOT.parent.parent)]
@@ -73,17 +72,73 @@ def test_an_answer_that_differs_is_printed_and_ends_in_1(instance):
     assert done.stdout.rstrip().endswith("4 of 5 agree")
 
 
-@pytest.mark.skipif(not path_of(3).is_file(), reason=f"needs {path_of(3)}, of github.com/pkusys/Muri")
-def test_a_trace_of_muri_agrees_and_one_of_half_the_jobs_does_not(tmp_path):
-    rows = path_of(3).read_text(encoding="utf-8").splitlines()
-    whole = tmp_path / "trace3.csv"
-    whole.write_text("\n".join(rows), encoding="utf-8")
-    assert gpusched("conform", "muri", whole).stdout.strip() == "2 of 2 agree"
-    whole.write_text("\n".join(rows[:60]), encoding="utf-8")
-    done = gpusched("conform", "muri", tmp_path)
+MURI = FOLDER.parents[1] / "muri_antman"
+MURI_TRACE = """\
+job_id,num_gpu,submit_time,iterations,model_name,batch_size,duration,iteration_time,resource_time_0,resource_time_1,resource_time_2,priority
+0,8,0,100,bert,4,100000,1000,1,1,1,0
+1,8,50000,100,bert,4,100000,1000,1,1,1,0
+"""
+MURI_TIMES = "trace,nodes,policy,jobs,mean_completion_s,end_s,p99_completion_s\n"
+
+
+@pytest.fixture
+def muri(tmp_path: Path) -> Path:
+    """Write two jobs of 101.5 s on all GPUs of a node, and times worked out by hand; the trace is in the folder beside.
+
+    The first loses 10 s when the second is submitted. So they end at 111.5 and 213 s, or at 101.5 and 203 s.
+    """
+    for name in ("muri", "some"):
+        (tmp_path / name).mkdir()
+    (tmp_path / "muri" / "trace9.csv").write_text(MURI_TRACE, encoding="utf-8")
+    rows = [f"9,1,{policy},2,137.25,213,163\n9',1,{policy},2,152.25,203,203\n" for policy in ("AntMan", "Tiresias")]
+    (tmp_path / "some" / "answers.csv").write_text("".join([MURI_TIMES, *rows]), encoding="utf-8")
+    return tmp_path / "some"
+
+
+def test_times_of_muris_program_are_compared_row_by_row(muri):
+    assert gpusched("conform", "muri", muri).stdout.strip() == "4 of 4 agree"
+    other = muri / "other.csv"
+    rows = ["9,1,SRTF,2,137.1,213,163", "9,1,SRTF,2,137.25,213.3,163", "9',1,SRTF,2,152.25,203,101.5"]
+    other.write_text("\n".join([MURI_TIMES.strip(), *rows, "9,2,SRTF,1,106.5,151.5,111.5"]), encoding="utf-8")
+    done = gpusched("conform", "muri", muri, "--answers", other)
     assert done.exit_code == 1
-    assert "trace3: mean completion with AntMan over Tiresias': published 0.880, ours" in done.stdout
-    assert done.stdout.rstrip().endswith("of 2 agree")
+    own = "2 jobs, mean 137.2, end 213.0, 99 % 163.0 s"
+    at_once = "2 jobs, mean 152.2, end 203.0, 99 % 203.0 s"
+    assert [line.partition(": published ")[2] for line in done.stdout.splitlines()] == [
+        f"2 jobs, mean 137.1, end 213.0, 99 % 163.0 s, ours {own} (largest deviation 0.1094%)",
+        f"2 jobs, mean 137.2, end 213.3, 99 % 163.0 s, ours {own} (largest deviation 0.1406%)",
+        f"2 jobs, mean 152.2, end 203.0, 99 % 101.5 s, ours {at_once} (largest deviation 100.0000%)",
+        "1 jobs, mean 106.5, end 151.5, 99 % 111.5 s, ours 2 jobs, mean 111.5, end 161.5, 99 % 111.5 s",
+        "",
+    ]
+    assert done.stdout.rstrip().endswith("0 of 4 agree")
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (MURI_TIMES + "8,1,SRTF,2,1,1,1\n", "trace8.csv"),
+        (MURI_TIMES + "9,1,FIFO,2,1,1,1\n", "policies: AntMan, Tiresias, SRTF"),
+        (MURI_TIMES + "9,0,SRTF,2,1,1,1\n", "numbers > 0"),
+        (MURI_TIMES, "a row or more"),
+        (MURI_TIMES.replace("end_s,", "") + "9,1,SRTF,2,1,1\n", "'end_s'"),
+    ],
+)
+def test_what_is_no_table_of_muris_times_is_refused_in_a_line(rows, says, muri):
+    (muri / "answers.csv").write_text(rows, encoding="utf-8")
+    done = gpusched("conform", "muri", muri)
+    assert done.exit_code == 2
+    assert says in " ".join(done.stderr.split())
+    assert "only with muri" in gpusched("conform", "gavel", muri, "--answers", muri / "answers.csv").stderr
+
+
+@pytest.mark.skipif(not MURI.is_dir(), reason=f"the answers of Muri's program are not in {MURI}")
+def test_all_times_of_muris_program_agree_on_trace_3_and_where_rounding_decides(tmp_path):
+    header, *rows = (MURI / "answers.csv").read_text(encoding="utf-8").splitlines()
+    chosen = [row for row in rows if row.startswith(("3,", "3',", "4',8,SRTF"))]
+    (tmp_path / "answers.csv").write_text("\n".join([header, *chosen]), encoding="utf-8")
+    done = gpusched("conform", "muri", MURI, "--answers", tmp_path / "answers.csv")
+    assert (done.exit_code, done.stdout.strip()) == (0, "7 of 7 agree")
 
 
 @pytest.fixture
@@ -128,7 +183,7 @@ def test_all_answers_of_the_published_policy_classes_agree():
         (("gavel", "high-10-0.csv"), "a list of demands and answers of las, ftf, cost, mtd"),
         (("gpuspb", "nowhere"), "a file or folder that exists"),
         (("gpuspb", "high-10-0.csv"), "an instance with results.csv beside it"),
-        (("muri", "high-10-0.csv"), "trace1.csv to trace4.csv"),
+        (("muri", "high-10-0.csv"), "a table with the columns trace, nodes, policy"),
         (("gaia", "high-10-0.csv"), "a signal with pai_1k.csv beside it"),
         (("gaia", "."), "a folder with signal_*.csv, pai_1k.csv and results.csv"),
     ],

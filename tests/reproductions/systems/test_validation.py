@@ -7,7 +7,15 @@ from dataclasses import replace
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.checks import Check, Measured, Part
-from gpusched_reproductions.systems.validation import ALL, SYSTEMS, parts_of, stored, validate_systems
+from gpusched_reproductions.systems.validation import (
+    ALL,
+    SYSTEMS,
+    PartResult,
+    parts_of,
+    stored,
+    summary_table,
+    validate_systems,
+)
 from refusals import refused
 
 CHECKS = (
@@ -80,6 +88,10 @@ def test_a_part_runs_once_and_again_if_its_settings_change(tmp_path):
     assert "| ratio | prediction |  | n/a | ≥ 1 | **no** |  |" in page
     assert "pipeswitch-made-up.svg" in page
     assert (tmp_path / "pipeswitch-made-up.svg").read_bytes() == b"drawn"
+
+
+def test_parts_without_predictions_have_no_sum_of_them():
+    assert summary_table([PartResult(PART, CHECKS[1:2], 1.0)]).notes == ()
 
 
 def test_a_quick_run_has_no_bands_and_says_so(tmp_path):

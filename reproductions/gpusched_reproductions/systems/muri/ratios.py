@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines import AntMan, IndexRule, Tiresias
 from gpusched_env import Result, simulate
-from gpusched_reproductions.systems.muri.traces import Sharing, TraceJob, muri_instance, path_of, read_trace
+from gpusched_reproductions.systems.muri.traces import TraceJob, muri_instance, path_of, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,27 +19,21 @@ MAKESPAN = dict(zip(NAMES, (0.8366, 0.8275, 0.9863, 0.9924, 1.0000, 0.7986, 0.83
 """Mean completion with AntMan over that with Tiresias, and makespan over that with SRTF: raw data of Muri's figures 9
 and 10 (github.com/pkusys/Muri, simulator/draw_fig9-10.py)."""
 
-TOLERANCE = 0.2
-"""Relative deviation from the published ratio that counts as agreement."""
 ALL_BUSY = 1e9
 """The limit M of these simulations, in which every GPU with a guaranteed job may have an opportunistic one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ratios:
-    """Ours for a trace.
+    """Ours for a trace, where opportunistic jobs are slowed by utilisation.
 
     Attributes:
         completion: Mean completion with AntMan over that with Tiresias.
         makespan: Makespan with AntMan over that with SRTF.
-        completion_by_utilisation: The first where opportunistic jobs are slowed by utilisation, as in this project.
-        makespan_by_utilisation: The second, likewise.
     """
 
     completion: float
     makespan: float
-    completion_by_utilisation: float
-    makespan_by_utilisation: float
 
 
 def named_trace(name: str) -> list[TraceJob]:
@@ -52,10 +46,8 @@ def ratios(jobs: Sequence[TraceJob]) -> Ratios:
     # Work per weight is time here, since weights are proportional to GPUs: the shortest remaining time first.
     srtf_s = _makespan_s(simulate(alone, IndexRule("srtf", "worst-case"), record=False))
     policy = AntMan(most_busy=ALL_BUSY, promotes=False)
-    kinds: tuple[Sharing, ...] = ("pairs", "utilisation")
-    runs = [simulate(muri_instance(list(jobs), kind, needs=False), policy, record=False) for kind in kinds]
-    pairs, own = ((run.mean_completion_s / tiresias_s, _makespan_s(run) / srtf_s) for run in runs)
-    return Ratios(*pairs, *own)
+    shared = simulate(muri_instance(list(jobs), "utilisation", needs=False), policy, record=False)
+    return Ratios(shared.mean_completion_s / tiresias_s, _makespan_s(shared) / srtf_s)
 
 
 def _makespan_s(result: Result) -> float:

@@ -9,14 +9,15 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, SharedMemory, UtilisationModel
 from gpusched_env.errors import InputError
 from gpusched_reproductions.systems.muri.memory import least_gib, need_gib
 
 MURI = Path("../shared/data/muri")
-"""Where Muri's traces (github.com/pkusys/Muri, simulator/trace-data, Apache-2.0) are looked for; trace 3 may lack."""
+"""Where Muri's traces (github.com/pkusys/Muri, simulator/trace-data, Apache-2.0) are looked for."""
+ANSWERS = MURI.parent / "muri_antman"
+"""Where the answers of Muri's program are, and trace 3 too."""
 HERE = Path(__file__).parent
 NODES, GPUS = 8, 8
 GPU = GpuType("V100", gpu_power_w=250.0, node_base_power_w=300.0, memory_gib=16.0, max_gpus_per_node=GPUS)
@@ -25,9 +26,9 @@ _SLACK = (1.0, 4.0)  # due dates, as multiples of the time alone
 _EURO_PER_S = 0.001  # a job's tardiness weight; for each GPU, so that work per weight is time
 _FIELDS = {"num_gpu", "submit_time", "iterations", "model_name", "batch_size", "iteration_time", "priority"}
 
-Sharing = Literal["alone", "pairs", "utilisation", "moving"]
-"""Jobs alone on whole GPUs; or shares, in which opportunistic jobs are slowed by pairs, by utilisation, or by
-utilisation and by memory that moves."""
+Sharing = Literal["alone", "utilisation", "moving"]
+"""Jobs alone on whole GPUs; or shares, in which opportunistic jobs are slowed by utilisation, or by utilisation and by
+memory that moves."""
 
 HARDLY = 1e-3
 """Loss to opportunistic jobs once limits are right, where the loss until then is what counts."""
@@ -58,19 +59,23 @@ class TraceJob:
         submission_s: When it was submitted [s].
         gpus: How many GPUs it takes.
         model: Its model.
-        alone_s: How long it takes alone [s].
+        batch: Samples on each GPU.
+        iterations: How many iterations it does.
         stages: Its iteration.
         opportunistic: Whether it is opportunistic.
-        batch: Samples on each GPU.
     """
 
     submission_s: float
     gpus: int
     model: str
     batch: int
-    alone_s: float
+    iterations: float
     stages: Stages
     opportunistic: bool
+
+    @property
+    def alone_s(self) -> float:
+        return self.iterations * self.stages.iteration_s
 
     @property
     def application(self) -> str:
@@ -78,7 +83,10 @@ class TraceJob:
 
 
 def path_of(trace: int) -> Path:
-    return MURI / f"trace{trace}.csv"
+    """Return the file of a trace; in `MURI` if there is none."""
+    beside = ANSWERS / f"trace{trace}.csv"
+    path = MURI / beside.name
+    return beside if beside.is_file() and not path.is_file() else path
 
 
 def read_trace(path: Path, *, at_once: bool = False) -> list[TraceJob]:
@@ -110,7 +118,7 @@ def _job(row: dict[str, str], at_once: bool) -> TraceJob:
         int(row["num_gpu"]),
         row["model_name"],
         int(row["batch_size"]),
-        float(row["iterations"]) * iteration_s,
+        float(row["iterations"]),
         Stages(iteration_s, *stages),
         row["priority"] == "1",
     )
@@ -120,30 +128,6 @@ def restarts() -> dict[tuple[str, int], float]:
     with (HERE / "stage_times.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     return {(row["model"], int(row["gpus"])): float(row["restart_s"]) for row in rows}
-
-
-def times_longer(own: Stages, above: Stages) -> float:
-    """Return how many times as long an iteration takes beside a job of higher priority, ≥ 1: Muri's rule.
-
-    A stage proceeds only while the other job is in a stage of another resource, and what is begun in an iteration of
-    the other job ends with it. So it takes whole iterations of the other job: as many as its loading of data fits
-    between the other one's, then its computing, of which a part is done in the rest of that iteration, then its
-    synchronisation, likewise (github.com/pkusys/Muri, `antman_calc_iter_time`).
-    """
-    data, gpu, network = own.data_s, own.gpu_s, own.network_s
-    iterations, rest = divmod(data, above.gpu_s + above.network_s)
-    if rest > 0.0:
-        iterations += 1.0
-        gpu -= min(gpu, above.network_s, above.gpu_s + above.network_s - rest)
-    more, rest = divmod(gpu, above.data_s + above.network_s)
-    iterations += more
-    if rest > 0.0:
-        iterations += 1.0
-        if rest < above.data_s:
-            network -= min(network, above.data_s + above.gpu_s - rest)
-    more, rest = divmod(network, above.data_s + above.gpu_s)
-    iterations += more + (1.0 if rest > above.data_s else 0.0)
-    return max(1.0, iterations * above.iteration_s / own.iteration_s)
 
 
 def muri_instance(
@@ -162,8 +146,7 @@ def muri_instance(
     weights are 1 € for a thousand seconds, times the GPUs.
 
     Args:
-        sharing: `alone`, or guaranteed (0.6) and opportunistic (0.4) shares of as many GPUs; opportunistic jobs are
-            slowed by Muri's rule for pairs (`times_longer`), or by what utilisations leave. Whole GPUs are offered too
+        sharing: `alone`, or guaranteed (0.6) and opportunistic (0.4) shares of as many GPUs. Whole GPUs are offered too
             where jobs need memory.
         adapt_s: Seconds until limits follow the jobs on a GPU, with `moving`.
         needs: Whether jobs need memory as `memory` derives it; else all fit a share, as in Muri's simulations.
@@ -183,8 +166,7 @@ def muri_instance(
         for job, drawn in zip(jobs, slack, strict=True)
     ]  # fmt: skip
     utilisation = np.array([[min(1.0, each.gpu_s / each.iteration_s) for each in stages.values()]])
-    below = _pairs(list(stages.values())) if sharing == "pairs" else None
-    model = UtilisationModel(utilisation, below=below)
+    model = UtilisationModel(utilisation)
     if sharing == "moving":
         memory = _memory(list(first.values()), adapt_s)
         model = UtilisationModel(utilisation, overhead=HARDLY, least_speed=0.5 * HARDLY, memory=memory)
@@ -197,10 +179,6 @@ def _memory(jobs: list[TraceJob], adapt_s: float) -> SharedMemory:
     need = np.array([need_gib(job.model, job.batch) for job in jobs])
     least = np.array([least_gib(job.model) for job in jobs])
     return SharedMemory(need, least, np.array([[job.stages.iteration_s for job in jobs]]), adapt_s=adapt_s)
-
-
-def _pairs(stages: list[Stages]) -> NDArray[np.float64]:
-    return np.array([[[times_longer(own, above) for above in stages] for own in stages]])
 
 
 def _configurations(gpus: int, sharing: Sharing, *, whole: bool) -> tuple[Configuration, ...]:
