@@ -8,7 +8,8 @@ if TYPE_CHECKING:
     from gpusched_baselines.gavel.cost import GavelCost
     from gpusched_baselines.gavel.policy import Gavel
     from gpusched_baselines.gavel.program import GavelDemand
+    from gpusched_baselines.gavel.round import StepSpeeds
 
-__all__ = ["Gavel", "GavelCost", "GavelDemand"]
+__all__ = ["Gavel", "GavelCost", "GavelDemand", "StepSpeeds"]
 
 __getattr__ = lazy_names(__name__, __file__)

@@ -20,31 +20,15 @@ CLOSE = 1e-4  # relative accuracy of the finish-time ratio
 MOST_STEPS = 20  # of the search for it
 
 
-def proportional_shares(demand: GavelDemand) -> NDArray[np.float64]:
-    """Return the fair shares for equally fast types: each GPU type in proportion to its GPUs, (A, K).
-
-    Job j runs min(1, level · w_j / s_j) of the time, with the largest level for which there are GPUs. Of the optima of
-    max-min fairness for equal speeds this is the one that treats all types equally.
-    """
-    there, size = demand.speed > 0.0, np.maximum(demand.size, 1e-300)
-    total = demand.capacity.sum()
-    want = demand.weight / size  # time for a level of 1
-    at_one = np.sort(1.0 / want)  # the levels at which jobs run all the time
-    order = np.argsort(1.0 / want, kind="stable")
-    full = np.concatenate([[0.0], np.cumsum(size[order])])[:-1]  # GPUs of the jobs that already run all the time
-    rising = np.cumsum(demand.weight[order][::-1])[::-1]
-    levels = (total - full) / rising
-    first = np.flatnonzero(levels <= at_one)
-    level = levels[first[0]] if len(first) else np.inf
-    time = np.minimum(1.0, np.minimum(level, 1e300) * want)
-    share = np.where(there, demand.capacity[demand.kind], 0.0)
-    return time[:, None] * share / np.maximum(share.sum(axis=1), 1e-300)[:, None]
-
-
 def las(demand: GavelDemand) -> NDArray[np.float64]:
     """Maximise min_j s_j / w_j · thr_j(x) / thr_j(x_prop), the time of each job as if all types were equally fast."""
     worth = demand.size[:, None] * demand.speed / (demand.weight * demand.proportional)[:, None]
     return published_optimum(demand, worth)
+
+
+def las_without_speeds(demand: GavelDemand) -> NDArray[np.float64]:
+    """Maximise min_j s_j / w_j · Σ_k x[j, k]: all types count as equally fast, also those on which a job cannot run."""
+    return published_optimum(demand, np.broadcast_to((demand.size / demand.weight)[:, None], demand.speed.shape))
 
 
 def makespan(demand: GavelDemand) -> NDArray[np.float64]:

@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_baselines.gavel.gandiva import random_pairs
 from gpusched_baselines.gavel.pairs import packed_las, pairs_of
 from gpusched_baselines.gavel.program import rigid
-from gpusched_baselines.gavel.round import KNOWN, ByRounds, columns, fastest_types
+from gpusched_baselines.gavel.round import KNOWN, ByRounds, StepSpeeds, columns, fastest_types, whole_steps_s
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -51,7 +51,9 @@ def _list_pairs(board: Board, jobs: Ints, half: Ints, v: int, base: int, keys: F
 
 
 @kernel
-def place_with_pairs(board: Board, jobs: Ints, config: Ints, half: Ints, order: Ints, round_s: float) -> None:
+def place_with_pairs(
+    board: Board, jobs: Ints, config: Ints, half: Ints, order: Ints, credit_s: Floats, paired_s: Floats
+) -> None:
     """Fill the GPU types one after the other with jobs alone and pairs, those of highest priority that fit first.
 
     The priority is x / (its time / the time of all on the type), as of `place_by_priority`; of equals jobs alone go
@@ -62,6 +64,8 @@ def place_with_pairs(board: Board, jobs: Ints, config: Ints, half: Ints, order: 
         config: Their configurations alone on every type, (A, V); -1 for none.
         half: Their shares in a pair, (A, V); -1 for none.
         order: The GPU types in the order in which they are filled, (V,).
+        credit_s: Time that a round alone counts for on every type [s], (A, V).
+        paired_s: Time that a round in a pair counts for, by type and applications [s], (V, P, P).
     """
     memory, types, n = board.memory, half.shape[1], jobs.shape[0]
     own, base = 3 * types, columns(types, types)
@@ -81,10 +85,11 @@ def place_with_pairs(board: Board, jobs: Ints, config: Ints, half: Ints, order: 
                 continue
             if j < 0:
                 if sim.place(board, jobs[i], config[i, v]):
-                    memory[jobs[i], types + v] += round_s
+                    memory[jobs[i], types + v] += credit_s[i, v]
             elif board.jobs[jobs[j], at.CONFIG] < 0 and _place_pair(board, jobs[i], jobs[j], half[i, v], half[j, v]):
                 rank, other = int(memory[jobs[i], base + RANK]), int(memory[jobs[j], base + RANK])
-                memory[rank, base + TABLE + 2 * (other * types + v) + 1] += round_s
+                one, two = int(board.jobs[jobs[i], at.APPLICATION]), int(board.jobs[jobs[j], at.APPLICATION])
+                memory[rank, base + TABLE + 2 * (other * types + v) + 1] += paired_s[v, one, two]
 
 
 @kernel
@@ -119,6 +124,7 @@ class GavelPacked(ByRounds):
         round_s: Length of a round [s], > 0.
         reset_s: Least time between two programs [s], ≥ 0.
         type_order: As of `Gavel`.
+        steps: As of `Gavel`; a round counts for a pair as the longer of the times of its two jobs.
         name: Name, as tables show it.
 
     Raises:
@@ -129,6 +135,7 @@ class GavelPacked(ByRounds):
     round_s: float = 360.0
     reset_s: float = 1920.0
     type_order: tuple[int, ...] | None = None
+    steps: StepSpeeds | None = None
     name: str = "gavel-las-packed"
     preemption: bool = True
     solver: str = "interior point"
@@ -172,4 +179,16 @@ class GavelPacked(ByRounds):
         half = pairs_of(view, demand.job).config
         new = view.memory[demand.job, 3 * types + KNOWN] == 0.0
         view.memory[demand.job[new], columns(types, types) + RANK] = -1.0
-        place_with_pairs(view.board, demand.job, demand.config, half, order, self.round_s)
+        credit_s, paired_s = self.credit_s(view, demand), self.paired_s(view, demand)
+        place_with_pairs(view.board, demand.job, demand.config, half, order, credit_s, paired_s)
+
+    def paired_s(self, view: View, demand: GavelDemand) -> Floats:
+        """Return the time that a round counts for in a pair [s], (V, P, P): the longer of that of the two jobs."""
+        applications = 1 + int(view.jobs[demand.job, at.APPLICATION].max(initial=0))
+        needs = len(view.capacity), applications, applications
+        if self.steps is None:
+            return np.full(needs, self.round_s)
+        if np.any(np.less(self.steps.paired.shape, needs)):
+            raise InputError("steps.paired", self.steps.paired.shape, f"{needs} or more")
+        each = whole_steps_s(self.steps.paired, self.round_s)
+        return np.maximum(each, each.transpose(0, 2, 1))

@@ -15,11 +15,11 @@ from gpusched_baselines.gavel.objectives import (
     fifo,
     finish_time,
     las,
+    las_without_speeds,
     makespan,
-    proportional_shares,
 )
 from gpusched_baselines.gavel.program import rigid
-from gpusched_baselines.gavel.round import ByRounds, fastest_types
+from gpusched_baselines.gavel.round import ByRounds, StepSpeeds, fastest_types
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
@@ -72,6 +72,8 @@ class Gavel(ByRounds):
         idle_too: Whether GPUs that are left in a round go to jobs without a share of their type; never with "fifo".
         type_order: The GPU types in the order in which rounds fill them, by index; by default the one first on which
             the active jobs are fastest on average, and at random unless `aware`.
+        steps: The speeds of jobs that do whole steps in a round and lose the rest: a round counts for them as the time
+            of its whole steps. By default it counts in full, as for jobs that lose nothing.
         name: Name, as tables show it.
 
     Raises:
@@ -86,6 +88,7 @@ class Gavel(ByRounds):
     within: Within = "fairness"
     idle_too: bool = True
     type_order: tuple[int, ...] | None = None
+    steps: StepSpeeds | None = None
     name: str = "gavel-las"
     preemption: bool = True
     solver: str = "highs"
@@ -125,7 +128,7 @@ class Gavel(ByRounds):
         if not self.aware and self.objective == "fifo":
             return any_fifo(demand, rng)
         if not self.aware and self.objective == "las":
-            return proportional_shares(demand)
+            return las_without_speeds(demand)
         return _AWARE[self.objective](demand)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:

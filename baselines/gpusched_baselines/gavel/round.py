@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,6 +30,37 @@ TOTALS = 7  # first of the columns with the time of all jobs on each GPU type [s
 
 # `ISOLATED` and the next two, of every job: at the last program the time in isolation that what was done took [s], the
 # epochs left, and the isolated speed [1/s].
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepSpeeds:
+    """Steps per second of jobs that do whole steps in a round: P applications, C configurations, V GPU types.
+
+    Attributes:
+        alone: Those of an application in a configuration, ≥ 0, (P, C); 0 where steps are not known.
+        paired: Those of an application with another one on a GPU, ≥ 0, (V, P, P); 0 where steps are not known.
+
+    Raises:
+        InputError: A speed is negative or not finite.
+    """
+
+    alone: NDArray[np.float64]
+    paired: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name, speed in (("alone", self.alone), ("paired", self.paired)):
+            if not np.all(np.isfinite(speed) & (speed >= 0.0)):
+                raise InputError(f"steps.{name}", float(np.min(speed)), "finite numbers >= 0")
+
+
+def whole_steps_s(speed: NDArray[np.float64], round_s: float) -> NDArray[np.float64]:
+    """Return the time of the whole steps in a round [s], of the shape of `speed` [1/s]; all of it where there is none.
+
+    Args:
+        round_s: Length of a round [s], > 0.
+    """
+    steps = np.floor(round_s * speed)
+    return np.where(steps > 0.0, steps / np.maximum(speed, 1e-300), round_s)
 
 
 @lean_kernel
@@ -98,7 +129,7 @@ def reset(board: Board, jobs: Ints, x: Floats, kind: Ints, half_s: float) -> Non
 
 @kernel
 def place_by_priority(
-    board: Board, jobs: Ints, config: Ints, kind: Ints, order: Ints, round_s: float, idle_too: bool
+    board: Board, jobs: Ints, config: Ints, kind: Ints, order: Ints, credit_s: Floats, idle_too: bool
 ) -> None:
     """Fill the GPU types one after the other, each with the jobs of highest priority that fit.
 
@@ -110,6 +141,7 @@ def place_by_priority(
         config: The configurations of their options, (A, K); -1 for none.
         kind: GPU types of the options, (K,).
         order: The GPU types in the order in which they are filled, (V,).
+        credit_s: Time that a round counts for in every option [s], (A, K).
         idle_too: Whether GPUs that are left go to jobs that have no share of their type.
     """
     memory, options = board.memory, kind.shape[0]
@@ -130,8 +162,8 @@ def place_by_priority(
         for r in _by_keys(keys, n):
             i, k = who[0, r], who[1, r]
             if board.jobs[jobs[i], at.CONFIG] < 0 and sim.place(board, jobs[i], config[i, k]):
-                memory[jobs[i], options + k] += round_s
-                memory[0, own + TOTALS + v] += round_s
+                memory[jobs[i], options + k] += credit_s[i, k]
+                memory[0, own + TOTALS + v] += credit_s[i, k]
 
 
 @kernel
@@ -165,6 +197,7 @@ class ByRounds:
     reset_s: float
     at_once = False
     any_configuration = False
+    steps: StepSpeeds | None = None
 
     @property
     def fills(self) -> bool:
@@ -180,9 +213,21 @@ class ByRounds:
         """Solve for the shares of time, (A, K); a policy with more options than these keeps theirs in its memory."""
         return self.shares(demand, rng)
 
+    def credit_s(self, view: View, demand: GavelDemand) -> NDArray[np.float64]:
+        """Return the time that a round counts for in every option [s], (A, K): that of the job's whole steps."""
+        if self.steps is None:
+            return np.full(demand.config.shape, self.round_s)
+        application, speed = view.jobs[demand.job, at.APPLICATION].astype(np.int64), self.steps.alone
+        needs = 1 + int(application.max(initial=0)), len(view.configs)
+        if speed.shape[0] < needs[0] or speed.shape[1] < needs[1]:
+            raise InputError("steps.alone", speed.shape, f"{needs} or more")
+        speed = speed[application[:, None], np.maximum(demand.config, 0)]
+        return whole_steps_s(np.where(demand.config >= 0, speed, 0.0), self.round_s)
+
     def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
         kind = demand.kind.copy()  # one type of array, so that the kernel is compiled once
-        place_by_priority(view.board, demand.job, demand.config, kind, order, self.round_s, self.fills)
+        credit_s = self.credit_s(view, demand)
+        place_by_priority(view.board, demand.job, demand.config, kind, order, credit_s, self.fills)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types in the order in which rounds fill them, (V,)."""

@@ -7,6 +7,7 @@ commit c4fa400, `scheduler/notebooks/figures/evaluation`: `makespan.ipynb`, `con
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,11 @@ from gpusched_reproductions.systems.gavel_workload import (
     fifo_as_run,
     makespan_h,
     mean_completion_h,
+    step_speeds,
 )
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator import Policy
+    from collections.abc import Mapping
 
 MAKESPAN_CELL = "makespan.ipynb, cell 10"
 SINGLE_GPU_CELL = "continuous_jobs.ipynb, cell 10"
@@ -53,7 +55,7 @@ MULTI_H = {
     "Gavel's finish-time fairness": {2.0: 21.80},
 }
 IN_ORDER = (0, 1, 2)  # V100, P100, K80: the order in which their rounds fill the types, unless speeds are not known
-POLICIES: dict[str, Policy] = {
+POLICIES: Mapping[str, Gavel | GavelPacked] = {
     "FIFO on the fastest type": Gavel("fifo", name="gavel-fifo", type_order=IN_ORDER),
     "LAS": Gavel(aware=False, name="gavel-las:agnostic"),
     "Gavel's LAS": Gavel(type_order=IN_ORDER),
@@ -72,7 +74,7 @@ def completion_h(name: str, per_hour: float, multi_gpu: bool) -> float:
     policy = POLICIES[name]
     pairs = isinstance(policy, GavelPacked)
     jobs = drawn_jobs(0, PACKED_JOBS if pairs else JOBS, per_hour, multi_gpu)
-    return mean_completion_h(cluster(jobs, "gavel", pairs=pairs), policy)
+    return mean_completion_h(cluster(jobs, "gavel", pairs=pairs), replace(policy, steps=step_speeds()))
 
 
 def _check(name: str, ours: float, there: dict[str, dict[float, float]], rate: float, share: float, cell: str) -> Check:
@@ -139,9 +141,10 @@ MAKESPAN_SHARE = 0.02  # by which a mean may differ
 QUICK_H = 2.0  # the same where one number of jobs is run
 
 
-def mean_makespan_h(policy: Policy, jobs: int) -> float:
-    """Return the mean makespan [h] of so many jobs over the seeds."""
-    return float(np.mean([makespan_h(cluster(drawn_jobs(s, jobs, None, True), "gavel"), policy) for s in SEEDS]))
+def mean_makespan_h(policy: Gavel, jobs: int) -> float:
+    """Return the mean makespan [h] of `jobs` jobs over the seeds."""
+    in_steps = replace(policy, steps=step_speeds())
+    return float(np.mean([makespan_h(cluster(drawn_jobs(s, jobs, None, True), "gavel"), in_steps) for s in SEEDS]))
 
 
 def run_makespan(quick: bool) -> Measured:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_baselines.gavel.round import StepSpeeds
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.shares.model import Interference
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
@@ -73,23 +74,37 @@ def throughputs() -> dict[tuple[str, int], dict[int, tuple[float, ...]]]:
 
 
 @cache
-def pair_slowdowns() -> NDArray[np.float64]:
-    """Return the slow-down of every model beside every other on one GPU, (V, M, M), in the order of the job table.
+def step_speeds() -> StepSpeeds:
+    """Return the measured mini-batches per second of the models, in the order of the job table.
 
-    It is that of the whole mini-batches in a round. Pairs that do not fit have `NO_FIT`.
+    The configurations are those of `cluster` with pairs.
     """
     models = list(throughputs())
-    found = np.full((len(TYPES), len(models), len(models)), NO_FIT)
+    alone = np.zeros((len(models), len(TYPES) * (len(SIZES) + 1)))
+    for model, sizes in zip(alone, throughputs().values(), strict=True):
+        for gpus, speeds in sizes.items():
+            model[SIZES.index(gpus) : len(TYPES) * len(SIZES) : len(SIZES)] = speeds
+        model[len(TYPES) * len(SIZES) :] = sizes[1]
+    paired = np.zeros((len(TYPES), len(models), len(models)))
     with PAIRS.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(line for line in file if not line.startswith("#")):
             keys = (row["model"], int(row["batch"])), (row["other"], int(row["other_batch"]))
             one, other = (models.index(key) for key in keys)
             for v, name in enumerate(TYPES):
-                for a, b, beside in ((one, other, row[name]), (other, one, row[f"{name}_other"])):
-                    if float(beside) > 0.0:
-                        alone = throughputs()[models[a]][1][v]
-                        found[v, a, b] = math.floor(ROUND_S * alone) / math.floor(ROUND_S * float(beside))
-    return found
+                paired[v, one, other], paired[v, other, one] = float(row[name]), float(row[f"{name}_other"])
+    return StepSpeeds(alone, paired)
+
+
+@cache
+def pair_slowdowns() -> NDArray[np.float64]:
+    """Return the slow-down of every model beside every other on one GPU, (V, M, M), in the order of the job table.
+
+    It is that of the whole mini-batches in a round. Pairs that do not fit have `NO_FIT`.
+    """
+    speeds = step_speeds()
+    alone = np.floor(ROUND_S * speeds.alone[:, len(TYPES) * len(SIZES) :].T)[:, :, None]
+    paired = np.floor(ROUND_S * speeds.paired)
+    return np.where(paired > 0.0, alone / np.maximum(paired, 1.0), NO_FIT)
 
 
 def drawn_jobs(seed: int, jobs: int, per_hour: float | None, multi_gpu: bool) -> list[Drawn]:

@@ -11,9 +11,12 @@ from scipy.optimize import linprog
 from first_rounds import begin_run
 from gavel_demands import demand
 from gpusched_baselines import Gavel, make_policy, policy_names
+from gpusched_baselines.gavel import StepSpeeds
 from gpusched_baselines.gavel.cost import LEAST, priced
 from gpusched_baselines.gavel.gandiva import random_pairs
+from gpusched_baselines.gavel.packed import TABLE, GavelPacked
 from gpusched_baselines.gavel.pairs import JobPairs, packed_las
+from gpusched_baselines.gavel.round import columns
 from gpusched_baselines.registry import ablation_names
 from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
@@ -26,9 +29,12 @@ ONE = Configuration("V", 1)
 NAMES = [name for name in policy_names() if name.startswith("gavel")]
 
 
-def on_one_gpu(*jobs: tuple[float, float]) -> Instance:
-    made = [Job(begin, 1e9, 1.0, 1.0, CERTAIN, 1.0, {ONE: seconds}) for begin, seconds in jobs]
-    return Instance.from_jobs([GpuType("V", 100.0, 0.0, 16.0, 1)], [Node("V", 1)], made)
+def on_one_gpu(*jobs: tuple[float, float], configurations=(ONE,)) -> Instance:
+    made = [
+        Job(begin, 1e9, 1.0, 1.0, CERTAIN, 1.0, dict.fromkeys(configurations, seconds), application=str(j))
+        for j, (begin, seconds) in enumerate(jobs)
+    ]
+    return Instance.from_jobs([GpuType("V", 100.0, 0.0, 16.0, 1)], [Node("V", 1)], made, configurations=configurations)
 
 
 def two_thirds_to_the_second(demand, _rng):
@@ -47,6 +53,54 @@ def test_the_job_farthest_behind_its_share_runs_next():
     """Time got begins at 180 s each; x · all / own: 2/3, 4/3 | 4/3, 8/9 | 2/3, 4/3 | 8/9, 16/15 | 10/9, 20/21."""
     instance = on_one_gpu((0.0, 36_000.0), (0.0, 36_000.0))
     assert turns(instance, Gavel(two_thirds_to_the_second))[:5] == [1, 0, 1, 1, 0]
+
+
+def steps_of(*seconds: float, configurations: int = 1) -> StepSpeeds:
+    speed = 1.0 / np.array(seconds)
+    return StepSpeeds(np.column_stack([speed] * configurations), np.tile(speed[:, None], (1, 1, len(speed))))
+
+
+FEW_PAIRS = StepSpeeds(np.ones((2, 1)), np.ones((1, 1, 1)))
+
+
+def half_to_each(demand, _rng):
+    return np.full((len(demand.job), 1), 0.5)
+
+
+def test_a_round_counts_as_the_time_of_the_whole_steps_in_it():
+    """Steps of 200 and 90 s: rounds count 200 and 360 s; times got, in turn: 380, 540, 580, 900, 780, 980, 1260 s."""
+    instance = on_one_gpu((0.0, 36_000.0), (0.0, 36_000.0))
+    assert turns(instance, Gavel(half_to_each, reset_s=1e9))[:7] == [0, 1, 0, 1, 0, 1, 0]
+    policy = Gavel(half_to_each, reset_s=1e9, steps=steps_of(200.0, 90.0))
+    assert turns(instance, policy)[:7] == [0, 1, 0, 1, 0, 0, 1]
+
+
+@pytest.mark.parametrize(("step_s", "expected_s"), [(100.0, 300.0), (90.0, 360.0), (400.0, 360.0)])
+def test_three_steps_of_100_s_count_300_s_and_a_round_without_a_whole_step_counts_in_full(step_s, expected_s):
+    state = begin_run(on_one_gpu((0.0, 36_000.0)), memory_columns=columns(1, 1))
+    Gavel(half_to_each, steps=steps_of(step_s)).decide(state.view, np.random.default_rng(0))
+    assert state.view.memory[0, 1] - 180.0 == pytest.approx(expected_s)
+
+
+def test_a_round_counts_for_a_pair_as_the_longer_of_the_times_of_its_jobs():
+    """Steps of 100 and 80 s: 300 and 320 s of 360."""
+    both = (ONE, Configuration("V", 1, share=0.5))
+    instance = on_one_gpu((0.0, 36_000.0), (0.0, 36_000.0), configurations=both)
+    for steps, expected_s in ((None, 360.0), (steps_of(100.0, 80.0, configurations=2), 320.0)):
+        policy = GavelPacked(steps=steps)
+        state = begin_run(instance, memory_columns=policy.memory_columns(instance))
+        policy.decide(state.view, np.random.default_rng(0))
+        assert state.view.memory[0, columns(1, 1) + TABLE + 3] - 180.0 == pytest.approx(expected_s)
+
+
+def test_speeds_of_steps_that_are_negative_or_too_few_are_refused():
+    with refused("steps.alone", -1.0):
+        StepSpeeds(np.array([[-1.0]]), np.zeros((1, 1, 1)))
+    two = on_one_gpu((0.0, 36_000.0), (0.0, 36_000.0))
+    for policy, field in ((Gavel(steps=steps_of(90.0)), "steps.alone"), (GavelPacked(steps=FEW_PAIRS), "steps.paired")):
+        state = begin_run(two, memory_columns=policy.memory_columns(two))
+        with refused(field):
+            policy.decide(state.view, np.random.default_rng(0))
 
 
 def test_a_job_that_arrives_in_a_round_waits_and_a_gpu_that_is_left_stays_idle_until_its_end():

@@ -19,6 +19,7 @@ from gpusched_reproductions.systems.gavel_workload import (
     fifo_as_run,
     mean_completion_h,
     pair_slowdowns,
+    step_speeds,
     throughputs,
 )
 from gpusched_reproductions.systems.validation import parts_of
@@ -121,6 +122,16 @@ def test_the_makespan_of_a_hundred_jobs_is_the_published_one():
 def test_first_in_first_out_is_the_published_one_to_the_digit():
     (check,) = run_single(True).checks
     assert round(check.ours, 2) == 17.08
+
+
+def test_steps_have_the_measured_speeds_in_the_configurations_of_the_cluster():
+    speeds = step_speeds()
+    instance = cluster(drawn_jobs(0, 50, 4.0, True), "gavel", pairs=True)
+    seconds, application = instance.jobs.seconds_per_epoch, instance.jobs.application
+    for row, speed in zip(seconds, speeds.alone[application], strict=True):
+        there = np.isfinite(row)
+        assert (360.0 / row[there]) == pytest.approx(np.floor(360.0 * speed[there]))
+    assert speeds.paired.shape == (3, 26, 26)
 
 
 def test_the_parts_of_gavel_are_in_the_catalogue():
