@@ -19,6 +19,21 @@ def rents(record: Record) -> list[dict[int, list[float]]]:
     return [module.rents(record, fields) for module, fields in modules if hasattr(module, "rents")]
 
 
+def worth(record: Record, seconds: dict[int, float]) -> dict[int, float]:
+    """Return the working seconds of each line, changed by the `worth(record, fields, seconds)` of each mechanism."""
+    for name, fields in record.mechanisms.items():
+        module = part_of(name, "audit")
+        seconds = module.worth(record, fields, seconds) if hasattr(module, "worth") else seconds
+    return seconds
+
+
+def stopped(record: Record) -> set[tuple[int, float]]:
+    """Return the jobs that mechanisms stop, each with the time [s]: their `stopped(record, fields)`."""
+    modules = [(part_of(name, "audit"), fields) for name, fields in record.mechanisms.items()]
+    found = [module.stopped(record, fields) for module, fields in modules if hasattr(module, "stopped")]
+    return {each for own in found for each in own}
+
+
 def check_mechanisms(record: Record) -> Iterator[Difference]:
     """Yield the differences that the mechanisms find: those of their `check(record, fields)`, if they have it."""
     for name, fields in record.mechanisms.items():

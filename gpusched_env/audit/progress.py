@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
+from gpusched_env.audit import mechanisms
 from gpusched_env.audit.instance_record import JobRecord
 from gpusched_env.audit.network import seconds_on_several_nodes
 from gpusched_env.audit.readiness import check_ready
@@ -25,7 +26,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
     for line in record.intervals:
         if line.line in pieces and worth[line.line] > 0.0:
             worth[line.line] = done_s(pieces[line.line], line.ready_s, record.adapt_s)
-    return worth | seconds_on_several_nodes(record)
+    return mechanisms.worth(record, worth | seconds_on_several_nodes(record))
 
 
 def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
@@ -130,9 +131,14 @@ def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Differe
 
 
 def check_rounds(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Count the rounds that are implied: one at each time at which a holding begins, or ends before the job."""
+    """Count the rounds that are implied: one at each time at which a holding begins, or ends before the job.
+
+    What a mechanism stops ends without a round.
+    """
     times = {line.start_s for line in record.intervals}
-    times |= {holding.end_s for life in by_job for holding in life[:-1]}
+    stopped = mechanisms.stopped(record)
+    ends = {(job, holding.end_s) for job, life in enumerate(by_job) for holding in life[:-1]}
+    times |= {end_s for _, end_s in ends - stopped}
     rounds: int = record.run.get("rounds")
     if rounds < len(times):
         what = "rounds, and different times at which an interval begins, or ends before its job does"

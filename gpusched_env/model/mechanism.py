@@ -27,6 +27,8 @@ class Mechanism:
         schema: The fields in files, as `formats.json_fields` checks them.
         constants_from: What constants of runs follow from, beside the cluster: nothing, the model, or the jobs too.
         divides_time: Whether jobs divide the time of shared GPUs, and shares may have priorities.
+        keeps_state: Whether it keeps in arrays of its own what the next events of a run depend on. Requests of the
+            service, simulations of the future and checkpoints do not have these arrays, and refuse it.
         moves_memory: Whether a share has all memory of its GPUs, since it moves between their jobs.
     """
 
@@ -36,6 +38,7 @@ class Mechanism:
     schema: ClassVar[Any]
     constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "model"
     divides_time: ClassVar[bool] = False
+    keeps_state: ClassVar[bool] = False
 
     @property
     def moves_memory(self) -> bool:
@@ -106,6 +109,22 @@ def in_order(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
     if len(made) < len(given):
         raise InputError("mechanisms", [each.mechanism for each in given], "at most one model of each mechanism")
     return tuple(made[name] for name in sorted(made))
+
+
+def with_state(mechanisms: Iterable[str]) -> str | None:
+    """Return the first of some mechanisms of other packages that keeps state of its own; None: none does."""
+    return next((name for name in mechanisms if "." in name and model_of(name).keeps_state), None)
+
+
+def check_no_state(mechanisms: Iterable[str], where: str) -> None:
+    """Check that no mechanism of other packages keeps state of its own.
+
+    Raises:
+        InputError: One does; `where` is what does not have it.
+    """
+    found = with_state(mechanisms)
+    if found is not None:
+        raise InputError("mechanisms", found, f"one that keeps no state of its own, which {where} does not have")
 
 
 def model_of(mechanism: str) -> type[Mechanism]:

@@ -20,6 +20,7 @@ from gpusched_baselines.sts_x.job_plan import PlanOptions
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.hooks import expected_arrays
+from gpusched_env.model.mechanism import check_no_state
 from gpusched_env.named_arrays import added_fields, build
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
@@ -54,7 +55,11 @@ def new_copy(board: Board, coming: int, first: int | None = None) -> SimulationC
     """Make the simulation copy of the round that is open on `board`, with rows for `coming` arrivals.
 
     Its other rows are those of the active jobs, and of all that were submitted from `first` on; None: of no others.
+
+    Raises:
+        InputError: A mechanism keeps state of its own.
     """
+    check_no_state(board.mechanisms, "a simulation of the future")
     active, known = board.active[: board.count[at.ACTIVE]], int(board.count[at.SUBMITTED])
     kept = np.union1d(active, np.arange(known if first is None else first, known))
     planned = with_co_runners(board).tau[kept]

@@ -11,6 +11,7 @@ from gpusched_baselines.self_tuning.candidates import a_rule, directions, has_co
 from gpusched_baselines.self_tuning.resampling import PER_ROUND, Workloads
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.mechanism import with_state
 from gpusched_env.simulator.kernels import Floats, View, at
 
 FIRST_STEP, LEAST_STEP, MOST_STEP = 0.4, 0.15, 0.8
@@ -73,14 +74,16 @@ class TuningSettings:
 def tuned_choice(view: View, own: Floats, spent: float, settings: TuningSettings) -> tuple[Floats, float]:
     """Return the best choice that is found, or the present one, `own`; and the work that this took.
 
-    Where prices change it is `own`: a round that is planned over their periods takes too long.
+    Where prices change it is `own`: a round that is planned over their periods takes too long. So it is where a
+    mechanism keeps state of its own.
 
     Args:
         spent: The work of the checks before.
     """
     board = view.board
     budget = settings.work * LOAN * float(board.count[at.ROUND]) - spent
-    if (board.has_prices and len(board.prices)) or LEAST * _work_of_one(view, settings.jobs) > budget:
+    changes = board.has_prices and len(board.prices)
+    if changes or with_state(board.mechanisms) is not None or LEAST * _work_of_one(view, settings.jobs) > budget:
         return own, 0.0
     known = int(board.count[at.SUBMITTED])
     workloads = Workloads(view, settings.samples + settings.fresh, settings.jobs, settings.seed + known)

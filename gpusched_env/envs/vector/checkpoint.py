@@ -11,6 +11,7 @@ from gpusched_env.arrays import generator_of
 from gpusched_env.envs.vector.episodes import REPLAYED, Episodes
 from gpusched_env.envs.vector.runs import EpisodeRuns
 from gpusched_env.errors import InputError
+from gpusched_env.model.mechanism import check_no_state
 from gpusched_env.simulator import State
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ def pack(
     """Return everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
-        InputError: An environment replays an instance that `reset` was given: it cannot be made again.
+        InputError: An environment replays an instance that `reset` was given: it cannot be made again. Or a mechanism
+            keeps state of its own.
     """
+    check_no_state((name for state in runs.states for name in state.board.mechanisms), "a checkpoint")
     for i, seed in enumerate(episodes.seeds):
         if seed == REPLAYED:
             name = runs.states[i].instance.name

@@ -237,7 +237,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         seeds. `digest` is the SHA-256 over the other arrays.
 
         Raises:
-            InputError: An environment replays an instance that `reset` was given.
+            InputError: An environment replays an instance that `reset` was given, or has a mechanism with state of its
+                own.
             gymnasium.error.ResetNeeded: No episodes have begun.
         """
         return pack(self._present, self._episodes, self._limits, self._ended)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.hooks import expected_arrays
+from gpusched_env.model.mechanism import check_no_state
 from gpusched_env.named_arrays import added_fields
 from gpusched_env.simulator import Board, Hidden, State, View
 from gpusched_env.simulator import layout as at
@@ -183,7 +184,12 @@ class _Copy:
 
 
 def _start(board: Board, coming: int) -> Board:
-    """Copy a board, with rows for `coming` jobs in place of those that are not submitted yet."""
+    """Copy a board, with rows for `coming` jobs in place of those that are not submitted yet.
+
+    Raises:
+        InputError: A mechanism keeps state of its own.
+    """
+    check_no_state(board.mechanisms, "a forecast")
     known, active = int(board.count[at.SUBMITTED]), int(board.count[at.ACTIVE])
     values: dict[str, Any] = board.__getstate__()
     values |= {name: values[name].copy() for name in (*CHANGED, *added_fields(board))}

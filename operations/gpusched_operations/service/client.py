@@ -20,6 +20,7 @@ from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.mechanisms.tenants.model import Tenants
+from gpusched_env.model.mechanism import check_no_state
 from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
@@ -45,9 +46,10 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     """Return the fields that are the same at every event of a run.
 
     Raises:
-        InputError: The instance has cells or a host memory, which requests cannot tell.
+        InputError: The instance has cells, a host memory or a mechanism with state, which requests do not have.
     """
     shared = Tenants.of(instance)
+    check_no_state((own.mechanism for own in instance.mechanisms), "a request")
     if shared.hosts:
         raise InputError("tenancy", shared.tenancy, "none, quota or private")
     if instance.find("switching") is not None:

@@ -17,6 +17,7 @@ from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
 from gpusched_env.model.checks import LONGEST_S
+from gpusched_env.model.mechanism import check_no_state
 from gpusched_env.workload import Application
 from gpusched_env.workload.power_limits import limited_time_s
 from gpusched_operations.service.cluster import ClusterNames, distribution_of, no_node_now, usable
@@ -114,6 +115,7 @@ class Problem:
         own |= {"prices": request.prices.series, "gpu_hour_eur": request.prices.gpu_hour_eur or None}
         given = {name: fields for name, fields in own.items() if fields is not None}
         models = mechanisms_of({**given, "mechanisms": request.mechanisms}, loaded=True)
+        check_no_state((model.mechanism for model in models), "a request")
         for profile_s in (getattr(model, "profile_s", 0.0) for model in models):
             if profile_s:
                 allowed = "0: give jobs of applications that are not profiled yet no times on shares"

@@ -1,0 +1,101 @@
+"""The table `[failures]` of a scenario."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.failures.checkpoints import Rule
+from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures, Outage, read_outages
+from gpusched_env.workload.scenario.settings import (
+    AtLeastOne,
+    Duration,
+    Many,
+    MechanismTable,
+    NotNegative,
+    Part,
+    Positive,
+    Seconds,
+    setting,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.random import Generator
+
+    from gpusched_env.model import Instance
+
+HOUR = 3600.0
+
+
+class FailureTable(MechanismTable):
+    """Rates of failures, repairs and checkpoints. Outages are drawn by the clock, the same for every policy."""
+
+    per_1000_node_days: NotNegative = setting(6.5, "Failures of 1,000 nodes on a day, those of their GPUs apart.")
+    per_1000_gpu_days: NotNegative = setting(0.0, "Failures of 1,000 GPUs on a day; the node of the GPU goes down.")
+    shape: Positive = setting(1.0, "Shape of the Weibull distribution of times between failures; 1: exponential.")
+    lemons: Part = setting(0.0, "Part of the nodes that fail more often.")
+    lemon_factor: AtLeastOne = setting(5.0, "How many times as often these fail.")
+    repair_h: Positive = setting(2.0, "Mean time of a repair, exponential [h].")
+    spot_types: Many[str] = setting((), "GPU types whose nodes the provider takes back.")
+    spot_h: Positive = setting(24.0, "Mean time until such a node is taken back, exponential [h].")
+    spot_away_h: Positive = setting(2.0, "Mean time until it is there again, exponential [h].")
+    spot_notice_s: Seconds = setting(120.0, "Notice before it is taken back [s].")
+    events: str = setting("", "CSV file of outages (node, noticed_h, down_h, up_h) in place of all that is drawn.")
+    horizon_days: Positive = setting(60.0, "Days for which outages are drawn.")
+    checkpoint_s: Seconds = setting(30.0, "Time of a checkpoint [s].")
+    interval_s: Duration | None = setting(None, "Work between checkpoints [s]; by default by the rule.")
+    rule: Rule = setting("daly", "Rule for the interval between checkpoints: daly or young.")
+    planned: bool = setting(True, "Whether the times with which policies plan contain what failures cost on average.")
+
+    def model(self, instance: Instance, rng: Generator) -> Failures:
+        """Draw the outages of all nodes until the horizon.
+
+        Raises:
+            InputError: A spot type is no GPU type of the instance, or the file can not be read.
+        """
+        names = [gpu.name for gpu in instance.gpu_types]
+        unknown = next((name for name in self.spot_types if name not in names), None)
+        if unknown is not None:
+            raise InputError("failures.spot_types", unknown, f"GPU types of the instance: {', '.join(names)}")
+        often = 1.0 + self.lemons * (self.lemon_factor - 1.0)
+        gpus = [[node.gpus for node in instance.nodes if node.gpu_type == name] for name in names]
+        per_day = tuple(
+            often * self._per_day(float(np.mean(own or [0]))) + (24.0 / self.spot_h if name in self.spot_types else 0.0)
+            for name, own in zip(names, gpus, strict=True)
+        )
+        drawn = read_outages(Path(self.events)) if self.events else self._drawn(instance, rng)
+        return Failures(tuple(drawn), per_day, self.checkpoint_s, self.interval_s, self.rule, self.planned)
+
+    def _per_day(self, gpus: float) -> float:
+        return (self.per_1000_node_days + gpus * self.per_1000_gpu_days) / 1000.0
+
+    def _drawn(self, instance: Instance, rng: Generator) -> Iterator[Outage]:
+        for n, (node, own) in enumerate(zip(instance.nodes, rng.spawn(len(instance.nodes)), strict=True)):
+            per_day = self._per_day(node.gpus) * (self.lemon_factor if own.random() < self.lemons else 1.0)
+            failure_s = SECONDS_PER_DAY / per_day if per_day > 0.0 else math.inf
+            spot_s = self.spot_h * HOUR if node.gpu_type in self.spot_types else math.inf
+            yield from self._of_node(n, failure_s, spot_s, own)
+
+    def _of_node(self, node: int, failure_s: float, spot_s: float, rng: Generator) -> Iterator[Outage]:
+        """Yield the outages of a node: it fails, or is taken back, whichever is first after it came up."""
+        now, end = 0.0, self.horizon_days * SECONDS_PER_DAY
+        scale = failure_s / math.gamma(1.0 + 1.0 / self.shape)
+        while True:
+            fails = now + scale * rng.weibull(self.shape) if failure_s < math.inf else math.inf
+            leaves = now + self.spot_notice_s + rng.exponential(spot_s) if spot_s < math.inf else math.inf
+            down = min(fails, leaves)
+            if down > end:
+                return
+            away_h, notice = (self.spot_away_h, self.spot_notice_s) if leaves < fails else (self.repair_h, 0.0)
+            up = down + rng.exponential(away_h * HOUR)
+            yield Outage(node, down - notice, down, up)
+            now = up
+
+
+TABLE = FailureTable

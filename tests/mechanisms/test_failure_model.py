@@ -1,0 +1,157 @@
+"""Outages and checkpoints as an instance, a file and a scenario have them: nothing here runs."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusched_env import InputError, Scenario, load_scenario, make_instance
+from gpusched_env.mechanisms.failures.checkpoints import daly_interval_s, expected_factor, young_interval_s
+from gpusched_env.mechanisms.failures.model import NAME, Failures, Outage, read_outages
+from gpusched_env.workload import scenario_toml
+from run_files import loaded_again
+
+DAY = 86400.0
+
+
+def scenario(**settings: Any) -> Scenario:
+    return Scenario(**{"mechanisms": [NAME], "jobs": {"count": 5}, "failures": {}} | settings)
+
+
+def drawn(seed: int = 0, **table: object) -> Failures:
+    """Return the failures of a cluster of 100 V100 and T4 nodes in turn, drawn with a table `[failures]`."""
+    cluster = {"nodes": 100, "gpu_types": ["V100", "T4"]}
+    return make_instance(scenario(cluster=cluster, failures=table), seed).of(Failures)
+
+
+def test_intervals_between_checkpoints_by_hand():
+    """Of 60 s, with ten hours between failures: √(2 · 60 · 36,000) s; Daly's is a little shorter."""
+    assert young_interval_s(60.0, 36_000.0) == pytest.approx(2078.46, abs=0.01)
+    part = 60.0 / 72_000.0
+    assert daly_interval_s(60.0, 36_000.0) == pytest.approx(2078.461 * (1 + math.sqrt(part) / 3 + part / 9) - 60.0)
+    assert daly_interval_s(100.0, 50.0) == 50.0  # longer than the time between failures
+    assert young_interval_s(60.0, math.inf) == daly_interval_s(60.0, math.inf) == math.inf
+
+
+def test_the_expected_time_by_hand():
+    """Work of δ, saved in C, takes M e^{R/M} (e^{(δ + C)/M} - 1) s: at δ + C = M, and R = 0, M (e - 1)."""
+    assert expected_factor(90.0, 10.0, 100.0, 0.0) == pytest.approx(100.0 * (math.e - 1.0) / 90.0)
+    assert expected_factor(90.0, 10.0, 100.0, 100.0) == pytest.approx(math.e * 100.0 * (math.e - 1.0) / 90.0)
+    assert expected_factor(90.0, 10.0, math.inf, 5.0) == pytest.approx(100.0 / 90.0)
+    assert expected_factor(math.inf, 10.0, math.inf, 5.0) == expected_factor(0.0, 0.0, math.inf, 5.0) == 1.0
+
+
+@given(st.floats(1.0, 1e3), st.floats(1e4, 1e7), st.floats(0.0, 1e3))
+def test_dalys_interval_costs_less_than_others(writing, between, restart):
+    best = daly_interval_s(writing, between)
+    cost = expected_factor(best, writing, between, restart)
+    for factor in (0.5, 0.8, 1.25, 2.0):
+        assert cost <= expected_factor(factor * best, writing, between, restart) * (1.0 + 1e-4)
+
+
+def test_a_file_returns_the_same_failures(tmp_path):
+    outages = (Outage(0, 5.0, 7.0, 9.0), Outage(1, 3.0, 3.0, math.inf))
+    instance = make_instance(load_scenario("tiny"), 0)
+    own = Failures(outages, (0.5,) * len(instance.gpu_types), 20.0, 600.0, "young", planned=False)
+    again = loaded_again(instance.with_mechanisms(own), tmp_path).of(Failures)
+    assert again == own
+    assert [each.node for each in again.outages] == [1, 0]  # by the time at which they go down
+
+
+def test_outages_are_read_from_a_table(tmp_path):
+    path = tmp_path / "outages.csv"
+    path.write_text("node,noticed_h,down_h,up_h\n3,1,2,4\n0,,5,\n", encoding="utf-8")
+    assert read_outages(path) == [Outage(3, 3600.0, 7200.0, 14400.0), Outage(0, 18000.0, 18000.0, math.inf)]
+    assert drawn(events=str(path)).outages == tuple(read_outages(path))
+    path.write_text("node,down_h\n3,2\n", encoding="utf-8")
+    with pytest.raises(InputError, match="columns node, noticed_h, down_h, up_h"):
+        read_outages(path)
+
+
+@pytest.mark.parametrize(
+    ("outages", "words"),
+    [
+        ([(0, 5.0, 4.0, 9.0)], "noticed_s.*at most 4 s"),
+        ([(0, 5.0, 6.0, 5.5)], "up_s.*at least 6 s"),
+        ([(0, 1.0, 2.0, 9.0), (0, 8.0, 10.0, 12.0)], "from 9 s on, when node 0 is up again"),
+        ([(-1, 1.0, 2.0, 3.0)], "node"),
+        ([(0, 1.0, 2.0)], "the numbers node, noticed_s, down_s, up_s"),
+    ],
+)
+def test_wrong_outages_are_refused(outages, words):
+    with pytest.raises(InputError, match=words):
+        Failures(tuple(outages), (1.0,))
+
+
+def test_outages_may_be_given_by_any_order():
+    rows = [(0, 10.0, 10.0, 20.0), (0, 5.0, 10.0, 10.0), (0, 1.0, 2.0, 5.0)]
+    assert Failures(tuple(rows), (1.0,)) == Failures(tuple(reversed(rows)), (1.0,))
+
+
+def test_what_an_instance_can_not_have_with_failures_is_refused():
+    instance = make_instance(load_scenario("tiny"), 0)
+    types = (1.0,) * len(instance.gpu_types)
+    with pytest.raises(InputError, match="a node of the instance, below"):
+        instance.with_mechanisms(Failures(((99, 0.0, 0.0, 1.0),), types))
+    with pytest.raises(InputError, match="one for each GPU type"):
+        instance.with_mechanisms(Failures((), (*types, 1.0)))
+    with pytest.raises(InputError, match=r"planned.*true or false"):
+        Failures((), types, planned="yes")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="at most 30 times 86400 s"):
+        instance.with_mechanisms(Failures((), types, 30.0, 1e7))
+    with pytest.raises(InputError, match="shares of GPUs"):
+        make_instance(load_scenario("sharing"), 0).with_mechanisms(Failures((), types))
+
+
+def test_nodes_fail_as_often_as_the_table_has_it():
+    """100 nodes for 1,000 days, 10 failures of 1,000 node-days: 1,000 are expected, with √1,000 of deviation."""
+    own = drawn(per_1000_node_days=10.0, repair_h=0.001, horizon_days=1000.0)
+    assert len(own.outages) == pytest.approx(1000, abs=4 * math.sqrt(1000))
+    assert own.per_node_day == (0.01, 0.01)
+    of_gpus = drawn(per_1000_node_days=0.0, per_1000_gpu_days=10.0, repair_h=0.001, horizon_days=1000.0)
+    assert of_gpus.per_node_day == (0.08, 0.04)  # 8 and 4 GPUs
+    regular = drawn(per_1000_node_days=10.0, shape=8.0, repair_h=0.001, horizon_days=1000.0)
+    first = {each.node: each.down_s for each in reversed(regular.outages)}
+    assert np.std(list(first.values())) < 0.25 * 100 * DAY  # a Weibull distribution with shape 8 varies by 15 %
+
+
+def test_lemons_fail_more_often():
+    own = drawn(per_1000_node_days=10.0, lemons=0.2, lemon_factor=10.0, repair_h=0.001, horizon_days=1000.0)
+    counts = np.bincount([each.node for each in own.outages], minlength=100)
+    assert 10 <= np.sum(counts > 50) <= 32
+    assert own.per_node_day == pytest.approx((0.028, 0.028))
+
+
+def test_spot_nodes_leave_with_notice_and_others_fail_without():
+    own = drawn(per_1000_node_days=10.0, spot_types=["T4"], spot_h=48.0, spot_notice_s=120.0, horizon_days=100.0)
+    noticed = {(each.node % 2, round(each.down_s - each.noticed_s)) for each in own.outages}
+    assert noticed == {(0, 0), (1, 0), (1, 120)}
+    assert own.per_node_day == pytest.approx((0.01, 0.51))
+    with pytest.raises(InputError, match=r"failures\.spot_types.*V100, T4"):
+        drawn(spot_types=["A100"])
+
+
+def test_other_seeds_draw_other_outages_and_the_jobs_stay():
+    own = scenario(failures={"per_1000_node_days": 500.0})
+    first, again, other = (make_instance(own, seed) for seed in (0, 0, 1))
+    assert first.of(Failures) == again.of(Failures) != other.of(Failures)
+    without = make_instance(Scenario(jobs={"count": 5}), 0)
+    np.testing.assert_array_equal(first.jobs.seconds_per_epoch, without.jobs.seconds_per_epoch)
+    assert 'mechanisms = ["gpusched_env.mechanisms.failures"]' in scenario_toml(own)
+
+
+def test_runs_without_failures_load_nothing_of_them():
+    program = (
+        "import sys, gpusched_env as g; from gpusched_env.simulator import State;"
+        "State(g.make_instance(g.load_scenario('tiny'), 0));"
+        "print([name for name in sys.modules if 'failures' in name])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
