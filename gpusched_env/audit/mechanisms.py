@@ -19,7 +19,7 @@ def rents(record: Record) -> list[dict[int, list[float]]]:
     return [module.rents(record, fields) for module, fields in modules if hasattr(module, "rents")]
 
 
-def worth(record: Record, seconds: dict[int, float]) -> dict[int, float]:
+def changed_worth(record: Record, seconds: dict[int, float]) -> dict[int, float]:
     """Return the working seconds of each line, changed by the `worth(record, fields, seconds)` of each mechanism."""
     for name, fields in record.mechanisms.items():
         module = part_of(name, "audit")

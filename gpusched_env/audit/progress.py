@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gpusched_env.audit import mechanisms
 from gpusched_env.audit.instance_record import JobRecord
+from gpusched_env.audit.mechanisms import changed_worth, stopped
 from gpusched_env.audit.network import seconds_on_several_nodes
 from gpusched_env.audit.readiness import check_ready
 from gpusched_env.audit.reading import Difference, same_epochs, same_time
@@ -26,7 +26,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
     for line in record.intervals:
         if line.line in pieces and worth[line.line] > 0.0:
             worth[line.line] = done_s(pieces[line.line], line.ready_s, record.adapt_s)
-    return mechanisms.worth(record, worth | seconds_on_several_nodes(record))
+    return changed_worth(record, worth | seconds_on_several_nodes(record))
 
 
 def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
@@ -136,9 +136,8 @@ def check_rounds(record: Record, by_job: list[list[Holding]]) -> Iterator[Differ
     What a mechanism stops ends without a round.
     """
     times = {line.start_s for line in record.intervals}
-    stopped = mechanisms.stopped(record)
     ends = {(job, holding.end_s) for job, life in enumerate(by_job) for holding in life[:-1]}
-    times |= {end_s for _, end_s in ends - stopped}
+    times |= {end_s for _, end_s in ends - stopped(record)}
     rounds: int = record.run.get("rounds")
     if rounds < len(times):
         what = "rounds, and different times at which an interval begins, or ends before its job does"

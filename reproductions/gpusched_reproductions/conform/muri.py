@@ -18,16 +18,16 @@ from typing import TYPE_CHECKING
 from gpusched_env.errors import InputError
 from gpusched_reproductions.conform.answer import Answer
 from gpusched_reproductions.data_sources import where_from
-from gpusched_reproductions.systems.muri.preemptive import Srtf, Tiresias
-from gpusched_reproductions.systems.muri.program import Policy, simulate_trace
-from gpusched_reproductions.systems.muri.sharing import AntMan
+from gpusched_reproductions.systems.muri.preemptive import MuriTiresias, Srtf
+from gpusched_reproductions.systems.muri.program import MuriPolicy, simulate_trace
+from gpusched_reproductions.systems.muri.sharing import MuriAntMan
 from gpusched_reproductions.systems.muri.traces import TraceJob, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-POLICIES: dict[str, Callable[[int], Policy]] = {"AntMan": AntMan, "Tiresias": Tiresias, "SRTF": Srtf}
+POLICIES: dict[str, Callable[[int], MuriPolicy]] = {"AntMan": MuriAntMan, "Tiresias": MuriTiresias, "SRTF": Srtf}
 COLUMNS = ("trace", "nodes", "policy", "jobs", "mean_completion_s", "end_s", "p99_completion_s")
 VALUES = f"policies: {', '.join(POLICIES)}; numbers > 0"
 TOLERANCE = 1e-3
@@ -37,7 +37,7 @@ AT_ONCE = "'"
 
 
 @dataclass(frozen=True, slots=True)
-class Times:
+class MuriTimes:
     """How many jobs ended, and their times [s].
 
     Attributes:
@@ -53,7 +53,7 @@ class Times:
     p99_s: float
 
     @classmethod
-    def of(cls, jobs: Sequence[TraceJob], policy: Policy) -> Times:
+    def of(cls, jobs: Sequence[TraceJob], policy: MuriPolicy) -> MuriTimes:
         ended = [job for job in simulate_trace(jobs, policy) if job.end_s < inf]
         completion_s = sorted(job.end_s - job.trace.submission_s for job in ended)
         if not ended:
@@ -61,7 +61,7 @@ class Times:
         at = int(0.99 * len(ended))
         return cls(len(ended), fmean(completion_s), max(job.end_s for job in ended), completion_s[at])
 
-    def deviation(self, other: Times) -> float:
+    def deviation(self, other: MuriTimes) -> float:
         """Return the largest relative deviation of a time from that of another program; inf if other jobs ended."""
         if self.jobs != other.jobs:
             return inf
@@ -77,7 +77,7 @@ class _Row:
     trace: str
     nodes: int
     policy: str
-    times: Times
+    times: MuriTimes
 
 
 def answers(paths: Sequence[Path], table: Path | None = None) -> Iterator[Answer]:
@@ -93,7 +93,7 @@ def answers(paths: Sequence[Path], table: Path | None = None) -> Iterator[Answer
     for folder in paths:
         for row in read_table(folder / "answers.csv" if table is None else table):
             jobs = _jobs(_trace_file(folder, row.trace.removesuffix(AT_ONCE)), row.trace.endswith(AT_ONCE))
-            own = Times.of(jobs, POLICIES[row.policy](row.nodes))
+            own = MuriTimes.of(jobs, POLICIES[row.policy](row.nodes))
             deviation = own.deviation(row.times)
             case = f"trace {row.trace}, {row.nodes} nodes, {row.policy}"
             ours = f"{own} (largest deviation {deviation:.4%})" if deviation < inf else str(own)
@@ -118,7 +118,7 @@ def read_table(path: Path) -> list[_Row]:
 
 def _row(row: dict[str, str]) -> _Row:
     trace, nodes, policy, jobs, *times = (row[name] for name in COLUMNS)
-    found = _Row(trace, int(nodes), policy, Times(int(jobs), *(float(each) for each in times)))
+    found = _Row(trace, int(nodes), policy, MuriTimes(int(jobs), *(float(each) for each in times)))
     if policy not in POLICIES:
         raise ValueError(policy)
     if not all(0.0 < each < inf for each in (found.nodes, found.times.jobs, *map(float, times))):

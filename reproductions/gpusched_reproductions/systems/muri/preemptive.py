@@ -1,6 +1,7 @@
-"""Tiresias and SRTF as Muri's program has them: policies that decide anew at every event which jobs run.
+"""Tiresias and SRTF as Muri's program has them: policies that decide again at every event which jobs run.
 
-Rules of github.com/pkusys/Muri 4e69a78 (Apache-2.0), simulator/run_sim.py with `dlas-gpu` and `shortest`, written anew.
+Rules of github.com/pkusys/Muri 4e69a78 (Apache-2.0), simulator/run_sim.py with `dlas-gpu` and `shortest`, in our own
+code.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
-from gpusched_reproductions.systems.muri.program import Policy
+from gpusched_reproductions.systems.muri.program import MuriPolicy
 
 if TYPE_CHECKING:
     from gpusched_reproductions.systems.muri.program import SimulatedJob
@@ -17,12 +18,12 @@ QUEUE_ENDS = (3250.0, 7200.0)
 """GPU-seconds after which a job leaves Tiresias' first and second queue; the third one has no end."""
 
 
-class Srtf(Policy):
+class Srtf(MuriPolicy):
     """Shortest remaining time first.
 
     At every event jobs run in order of the time that they still need alone, while there are as many free GPUs as they
     need; one that does not fit waits, and later ones are tried. The program places each on the first node with room, or
-    on wholly free nodes: since numbers of GPUs are powers of two and all jobs are placed anew, that never fails where
+    on wholly free nodes: since numbers of GPUs are powers of two and all jobs are placed again, that never fails where
     enough GPUs are free.
     """
 
@@ -35,7 +36,7 @@ class Srtf(Policy):
         self.running = self.waiting.start(self.gpus)
 
 
-class Tiresias(Policy):
+class MuriTiresias(MuriPolicy):
     """Three queues by the GPU-seconds that a job has had; GPUs are counted, not placed.
 
     At every event jobs run, first those of the first queue, while there are as many free GPUs as they need; one that

@@ -1,8 +1,8 @@
 """The simulation that the three policies of Muri's program have in common: when jobs advance, end and lose time.
 
-These are the rules of github.com/pkusys/Muri 4e69a78 (Apache-2.0), simulator/run_sim.py, written anew; all times are in
+These are the rules of github.com/pkusys/Muri 4e69a78 (Apache-2.0), simulator/run_sim.py, in our own code; times are in
 seconds. An event is a submission, an end, or a change of a policy's queues. At every event each running job loses the
-time that its model takes to restart, but not more than the time since the event before, and the policy decides anew
+time that its model takes to restart, but not more than the time since the event before, and the policy decides again
 which jobs run. When a job will end is estimated at each event, without the loss at later events.
 """
 
@@ -61,7 +61,7 @@ class SimulatedJob:
         return self.trace.gpus
 
 
-class Policy(ABC):
+class MuriPolicy(ABC):
     """Decides at each event which jobs run.
 
     Attributes:
@@ -77,7 +77,7 @@ class Policy(ABC):
 
     def __init__(self, nodes: int) -> None:
         self.gpus = nodes * GPUS
-        self.waiting = Waiting()
+        self.waiting = WaitingByGpus()
         self.running: list[SimulatedJob] = []
 
     @abstractmethod
@@ -98,7 +98,7 @@ class Policy(ABC):
             job.left -= max(now_s - before_s - job.restart_s, 0.0) / job.iteration_s
 
 
-class Waiting:
+class WaitingByGpus:
     """Waiting jobs, in order of their keys; those with the same number of GPUs are kept together.
 
     Keys are tuples of numbers; no two jobs have the same one.
@@ -128,7 +128,7 @@ class Waiting:
         return started
 
 
-def simulate_trace(jobs: Sequence[TraceJob], policy: Policy) -> list[SimulatedJob]:
+def simulate_trace(jobs: Sequence[TraceJob], policy: MuriPolicy) -> list[SimulatedJob]:
     """Run the jobs of a trace until all have ended, or nothing can happen any more.
 
     Args:
@@ -168,7 +168,7 @@ def simulate_trace(jobs: Sequence[TraceJob], policy: Policy) -> list[SimulatedJo
             job.start_s = min(job.start_s, now_s)
 
 
-def _next_end(policy: Policy, now_s: float) -> tuple[float, list[SimulatedJob]]:
+def _next_end(policy: MuriPolicy, now_s: float) -> tuple[float, list[SimulatedJob]]:
     """Return when the next jobs end if nothing happens before [s], and those jobs.
 
     Jobs end together, when the first of them in the policy's order does, if their ends differ hardly.

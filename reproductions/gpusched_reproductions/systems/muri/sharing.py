@@ -1,6 +1,6 @@
 """AntMan as Muri's program has it: guaranteed jobs that hold GPUs, and opportunistic ones on any GPUs.
 
-Rules of github.com/pkusys/Muri 4e69a78 (Apache-2.0), simulator/run_sim.py with `antman` and switch.py, written anew.
+Rules of github.com/pkusys/Muri 4e69a78 (Apache-2.0), simulator/run_sim.py with `antman` and switch.py, in our own code.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from functools import cache
 from math import floor
 from typing import TYPE_CHECKING
 
-from gpusched_reproductions.systems.muri.program import Policy
+from gpusched_reproductions.systems.muri.program import MuriPolicy
 from gpusched_reproductions.systems.muri.traces import GPUS, Stages
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MOST = 0.8
 """An opportunistic job comes only to GPUs that count for less."""
 
 
-class AntMan(Policy):
+class MuriAntMan(MuriPolicy):
     """Guaranteed jobs by submission, then opportunistic ones by submission; a job that runs is not moved or stopped.
 
     A guaranteed job that does not fit takes what no guaranteed job has, and holds it until it has all: up to 8 GPUs on
