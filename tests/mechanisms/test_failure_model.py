@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from gpusched_env.workload import scenario_toml
 from run_files import loaded_again
 
 DAY = 86400.0
+ROOT = Path(__file__).parents[2]
 
 
 def scenario(**settings: Any) -> Scenario:
@@ -155,3 +157,9 @@ def test_runs_without_failures_load_nothing_of_them():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_no_other_file_of_the_packages_names_it():
+    paths = [path for folder in ("gpusched_env", "baselines", "agents") for path in (ROOT / folder).rglob("*.py")]
+    named = {path.parent.name for path in paths if "mechanisms.failures" in path.read_text(encoding="utf-8")}
+    assert named == {"failures"}
