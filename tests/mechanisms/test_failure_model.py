@@ -42,6 +42,12 @@ def test_intervals_between_checkpoints_by_hand():
     assert young_interval_s(60.0, math.inf) == daly_interval_s(60.0, math.inf) == math.inf
 
 
+@pytest.mark.parametrize(("between_min", "best_min"), [(1440.0, 117.0), (360.0, 57.0), (15.0, 9.1)])
+def test_dalys_interval_is_the_one_that_he_gives(between_min, best_min):
+    """Figures 3 to 5 of his paper: checkpoints of 5 minutes."""
+    assert daly_interval_s(300.0, 60.0 * between_min) / 60.0 == pytest.approx(best_min, rel=0.01)
+
+
 def test_the_expected_time_by_hand():
     """Work of δ, saved in C, takes M e^{R/M} (e^{(δ + C)/M} - 1) s: at δ + C = M, and R = 0, M (e - 1)."""
     assert expected_factor(90.0, 10.0, 100.0, 0.0) == pytest.approx(100.0 * (math.e - 1.0) / 90.0)
@@ -71,7 +77,10 @@ def test_outages_are_read_from_a_table(tmp_path):
     path = tmp_path / "outages.csv"
     path.write_text("node,noticed_h,down_h,up_h\n3,1,2,4\n0,,5,\n", encoding="utf-8")
     assert read_outages(path) == [Outage(3, 3600.0, 7200.0, 14400.0), Outage(0, 18000.0, 18000.0, math.inf)]
-    assert drawn(events=str(path)).outages == tuple(read_outages(path))
+    assert drawn(outages_file=str(path)).outages == tuple(read_outages(path))
+    own = f'mechanisms = ["{NAME}"]\n[failures]\noutages_file = "outages.csv"\n'
+    (tmp_path / "own.toml").write_text(f'base = "tiny"\n{own}', encoding="utf-8")
+    assert load_scenario(tmp_path / "own.toml").table(NAME).outages_file == str(path)
     path.write_text("node,down_h\n3,2\n", encoding="utf-8")
     with pytest.raises(InputError, match="columns node, noticed_h, down_h, up_h"):
         read_outages(path)

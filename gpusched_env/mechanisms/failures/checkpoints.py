@@ -2,7 +2,8 @@
 
 With checkpoints of C seconds, a mean time M between the failures of what a job holds, and R seconds for a restart, work
 of w seconds that is saved every δ seconds takes on average w · M · exp(R / M) · (exp((δ + C) / M) - 1) / δ seconds
-(Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", 2006, equation 20).
+(Daly, "A higher order estimate of the optimum checkpoint interval for restart dumps", Future Generation Computer
+Systems 22, 2006).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ RULES: tuple[Rule, ...] = ("daly", "young")
 
 
 def young_interval_s(checkpoint_s: float, between_failures_s: float) -> float:
-    """Return Young's interval √(2 C M) [s] (Young 1974): to first order it costs least.
+    """Return Young's interval √(2 C M) [s] ("A first order approximation to the optimum checkpoint interval", 1974).
 
     Args:
         checkpoint_s: Time C of a checkpoint [s], ≥ 0.
@@ -26,7 +27,7 @@ def young_interval_s(checkpoint_s: float, between_failures_s: float) -> float:
 
 
 def daly_interval_s(checkpoint_s: float, between_failures_s: float) -> float:
-    """Return Daly's interval [s], of higher order (equation 37); M where a checkpoint takes 2 M or longer.
+    """Return Daly's interval [s], of higher order; M where a checkpoint takes 2 M or longer.
 
     Args:
         checkpoint_s: Time C of a checkpoint [s], ≥ 0.

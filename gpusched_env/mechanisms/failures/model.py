@@ -52,10 +52,11 @@ class Failures(Mechanism):
     simulations of the future and checkpoints of vector environments refuse failures.
 
     The times with which policies plan contain the checkpoints and, with `planned`, what failures cost on average
-    (`checkpoints.expected_factor`): the more nodes a configuration has, the more of them.
+    (`checkpoints.expected_factor`): the more nodes a configuration has, the more of them. No due date is certain then,
+    also for policies that plan for the worst case.
 
     Args:
-        outages: Outages, as (node, noticed_s, down_s, up_s), by any order; those of one node do not overlap.
+        outages: Outages, as (node, noticed_s, down_s, up_s), in any order; those of one node do not overlap.
         per_node_day: Failures of a node on a day that policies and jobs expect, ≥ 0, by GPU type, (V,).
         checkpoint_s: Time of a checkpoint [s], ≥ 0.
         interval_s: Work between checkpoints [s], > 0; None: by `rule`, for each configuration.
@@ -117,14 +118,12 @@ class Failures(Mechanism):
         if beyond is not None:
             raise InputError("failures.node", beyond, f"a node of the instance, below {nodes}")
         if len(self.per_node_day) != types:
-            raise InputError(
-                "failures.per_node_day", list(self.per_node_day), f"{types} numbers, one for each GPU type"
-            )
+            allowed = f"{types} numbers, one for each GPU type"
+            raise InputError("failures.per_node_day", list(self.per_node_day), allowed)
         if instance.first_machine or instance.most_spread or any(c.share < 1.0 for c in instance.configurations):
             raise InputError("failures", "...", "None with cells, spread configurations or shares of GPUs")
         if instance.jobs.resume_s is not None or instance.find("network") is not None:
             raise InputError("failures", "...", "None with costs of switching by distance, or a model of the network")
-
         own = {(v, c.nodes) for c, v in zip(instance.configurations, instance.type_of_configuration, strict=True)}
         for v, count in own:
             interval_s, mean_s = self.interval_of(v, count), self.between_failures_s(v, count)
@@ -176,7 +175,8 @@ class Failures(Mechanism):
         if len({len(column) for column in columns}) != 1:
             raise InputError("failures", [len(column) for column in columns], "columns that are equally long")
         rest = {name: value for name, value in given.items() if name not in ("node", "noticed_s", "down_s", "up_s")}
-        outages = (Outage(n, s, d, u if u != NEVER else math.inf) for n, s, d, u in zip(*columns, strict=True))
+        rows = (Outage(*row) for row in zip(*columns, strict=True))
+        outages = (row._replace(up_s=math.inf) if row.up_s == NEVER else row for row in rows)
         return cls(tuple(outages), tuple(rest.pop("per_node_day")), **rest)
 
     def __repr__(self) -> str:
@@ -189,10 +189,8 @@ NEVER = -1.0
 
 def _outage(i: int, node: int, noticed_s: float, down_s: float, up_s: float) -> Outage:
     checks.whole(f"failures.node[{i}]", node, lowest=0)
-    noticed, down = (
-        checks.seconds(f"failures.noticed_s[{i}]", noticed_s),
-        checks.seconds(f"failures.down_s[{i}]", down_s),
-    )
+    noticed = checks.seconds(f"failures.noticed_s[{i}]", noticed_s)
+    down = checks.seconds(f"failures.down_s[{i}]", down_s)
     if noticed > down:
         raise InputError(f"failures.noticed_s[{i}]", noticed, f"at most {down:g} s, when the node goes down")
     up = math.inf if up_s == math.inf else checks.seconds(f"failures.up_s[{i}]", up_s)

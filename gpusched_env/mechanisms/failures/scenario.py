@@ -34,20 +34,24 @@ HOUR = 3600.0
 
 
 class FailureTable(MechanismTable):
-    """Rates of failures, repairs and checkpoints. Outages are drawn by the clock, the same for every policy."""
+    """Rates of failures, repairs and checkpoints. Outages are drawn by the clock, the same for every policy.
+
+    Defaults: the rate is that of Meta's RSC-1 (Kokolis and others, HPCA 2025, arXiv 2410.21680); the factor of lemon
+    nodes and the repair are those of AIReSim (arXiv 2603.07041). The others are assumptions.
+    """
 
     per_1000_node_days: NotNegative = setting(6.5, "Failures of 1,000 nodes on a day, those of their GPUs apart.")
     per_1000_gpu_days: NotNegative = setting(0.0, "Failures of 1,000 GPUs on a day; the node of the GPU goes down.")
     shape: Positive = setting(1.0, "Shape of the Weibull distribution of times between failures; 1: exponential.")
-    lemons: Part = setting(0.0, "Part of the nodes that fail more often.")
+    lemons: Part = setting(0.0, "Part of the nodes that fail more often: lemon nodes.")
     lemon_factor: AtLeastOne = setting(5.0, "How many times as often these fail.")
     repair_h: Positive = setting(2.0, "Mean time of a repair, exponential [h].")
     spot_types: Many[str] = setting((), "GPU types whose nodes the provider takes back.")
     spot_h: Positive = setting(24.0, "Mean time until such a node is taken back, exponential [h].")
     spot_away_h: Positive = setting(2.0, "Mean time until it is there again, exponential [h].")
     spot_notice_s: Seconds = setting(120.0, "Notice before it is taken back [s].")
-    events: str = setting("", "CSV file of outages (node, noticed_h, down_h, up_h) in place of all that is drawn.")
-    horizon_days: Positive = setting(60.0, "Days for which outages are drawn.")
+    outages_file: str = setting("", "CSV file of outages (node, noticed_h, down_h, up_h) in place of drawn ones.")
+    horizon_days: Positive = setting(60.0, "Days for which outages are drawn; after them no node fails.")
     checkpoint_s: Seconds = setting(30.0, "Time of a checkpoint [s].")
     interval_s: Duration | None = setting(None, "Work between checkpoints [s]; by default by the rule.")
     rule: Rule = setting("daly", "Rule for the interval between checkpoints: daly or young.")
@@ -69,7 +73,7 @@ class FailureTable(MechanismTable):
             often * self._per_day(float(np.mean(own or [0]))) + (24.0 / self.spot_h if name in self.spot_types else 0.0)
             for name, own in zip(names, gpus, strict=True)
         )
-        drawn = read_outages(Path(self.events)) if self.events else self._drawn(instance, rng)
+        drawn = read_outages(Path(self.outages_file)) if self.outages_file else self._drawn(instance, rng)
         return Failures(tuple(drawn), per_day, self.checkpoint_s, self.interval_s, self.rule, self.planned)
 
     def _per_day(self, gpus: float) -> float:

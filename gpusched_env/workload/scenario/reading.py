@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_toml
+from gpusched_env.parts import short_name
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.comparison import TrackHeader
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
@@ -105,6 +106,10 @@ def _resolve(data: dict[str, Any], folder: Path) -> None:
     _from_folder(data.get("prices"), "series", folder, PRICE_SERIES)
     for setting in ("library", "runs"):
         _from_folder(data.get("epochs"), setting, folder, (PUBLISHED, MLPERF))
+    mechanisms = data["mechanisms"] if isinstance(data.get("mechanisms"), list) else ()
+    for section in (data.get(short_name(name)) for name in mechanisms if isinstance(name, str)):
+        for setting in [name for name in section if name.endswith("_file")] if isinstance(section, dict) else ():
+            _from_folder(section, setting, folder)
     for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():
         _from_folder(variant, "scenario", folder, only=".toml")
 

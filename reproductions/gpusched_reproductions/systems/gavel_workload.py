@@ -97,7 +97,7 @@ def step_speeds() -> StepSpeeds:
 
 @cache
 def pair_slowdowns() -> NDArray[np.float64]:
-    """Return the slow-down of every model beside every other on one GPU, (V, M, M), in the order of the job table.
+    """Return the slow-down of every model with every other on one GPU, (V, M, M), in the order of the job table.
 
     It is that of the whole mini-batches in a round. Pairs that do not fit have `NO_FIT`.
     """

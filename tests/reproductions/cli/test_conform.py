@@ -83,7 +83,7 @@ MURI_TIMES = "trace,nodes,policy,jobs,mean_completion_s,end_s,p99_completion_s\n
 
 @pytest.fixture
 def muri(tmp_path: Path) -> Path:
-    """Write two jobs of 101.5 s on all GPUs of a node, and times worked out by hand; the trace is in the folder beside.
+    """Write two jobs of 101.5 s on all GPUs of a node, and their times by hand; the trace is in the folder next to it.
 
     The first loses 10 s when the second is submitted. So they end at 111.5 and 213 s, or at 101.5 and 203 s.
     """
@@ -115,7 +115,7 @@ def test_times_of_muris_program_are_compared_row_by_row(muri):
 
 
 @pytest.mark.parametrize(
-    ("rows", "says"),
+    ("rows", "words"),
     [
         (MURI_TIMES + "8,1,SRTF,2,1,1,1\n", "trace8.csv"),
         (MURI_TIMES + "9,1,FIFO,2,1,1,1\n", "policies: AntMan, Tiresias, SRTF"),
@@ -124,11 +124,11 @@ def test_times_of_muris_program_are_compared_row_by_row(muri):
         (MURI_TIMES.replace("end_s,", "") + "9,1,SRTF,2,1,1\n", "'end_s'"),
     ],
 )
-def test_what_is_no_table_of_muris_times_is_refused_in_a_line(rows, says, muri):
+def test_what_is_no_table_of_muris_times_is_refused_in_a_line(rows, words, muri):
     (muri / "answers.csv").write_text(rows, encoding="utf-8")
     done = gpusched("conform", "muri", muri)
     assert done.exit_code == 2
-    assert says in " ".join(done.stderr.split())
+    assert words in " ".join(done.stderr.split())
     assert "only with muri" in gpusched("conform", "gavel", muri, "--answers", muri / "answers.csv").stderr
 
 

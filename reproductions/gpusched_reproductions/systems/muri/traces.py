@@ -84,9 +84,8 @@ class TraceJob:
 
 def path_of(trace: int) -> Path:
     """Return the file of a trace; in `MURI` if there is none."""
-    beside = ANSWERS / f"trace{trace}.csv"
-    path = MURI / beside.name
-    return beside if beside.is_file() and not path.is_file() else path
+    path, other = (folder / f"trace{trace}.csv" for folder in (MURI, ANSWERS))
+    return other if other.is_file() and not path.is_file() else path
 
 
 def read_trace(path: Path, *, at_once: bool = False) -> list[TraceJob]:
