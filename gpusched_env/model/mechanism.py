@@ -111,22 +111,6 @@ def in_order(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
     return tuple(made[name] for name in sorted(made))
 
 
-def with_state(mechanisms: Iterable[str]) -> str | None:
-    """Return the first of some mechanisms of other packages that keeps state of its own; None: none does."""
-    return next((name for name in mechanisms if "." in name and model_of(name).keeps_state), None)
-
-
-def check_no_state(mechanisms: Iterable[str], where: str) -> None:
-    """Check that no mechanism of other packages keeps state of its own.
-
-    Raises:
-        InputError: One does; `where` is what does not have it.
-    """
-    found = with_state(mechanisms)
-    if found is not None:
-        raise InputError("mechanisms", found, f"one that keeps no state of its own, which {where} does not have")
-
-
 def model_of(mechanism: str) -> type[Mechanism]:
     """Return the class of the models of a mechanism.
 

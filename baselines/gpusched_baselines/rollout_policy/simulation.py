@@ -20,7 +20,7 @@ from gpusched_baselines.sts_x.job_plan import PlanOptions
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.hooks import expected_arrays
-from gpusched_env.model.mechanism import check_no_state
+from gpusched_env.model.own_state import check_no_state
 from gpusched_env.named_arrays import added_fields, build
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping

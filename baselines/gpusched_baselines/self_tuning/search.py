@@ -11,7 +11,7 @@ from gpusched_baselines.self_tuning.candidates import a_rule, directions, has_co
 from gpusched_baselines.self_tuning.resampling import PER_ROUND, Workloads
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.mechanism import with_state
+from gpusched_env.model.own_state import with_state
 from gpusched_env.simulator.kernels import Floats, View, at
 
 FIRST_STEP, LEAST_STEP, MOST_STEP = 0.4, 0.15, 0.8

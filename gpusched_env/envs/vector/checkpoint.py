@@ -11,7 +11,7 @@ from gpusched_env.arrays import generator_of
 from gpusched_env.envs.vector.episodes import REPLAYED, Episodes
 from gpusched_env.envs.vector.runs import EpisodeRuns
 from gpusched_env.errors import InputError
-from gpusched_env.model.mechanism import check_no_state
+from gpusched_env.model.own_state import check_no_state
 from gpusched_env.simulator import State
 
 if TYPE_CHECKING:

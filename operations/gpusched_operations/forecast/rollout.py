@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.hooks import expected_arrays
-from gpusched_env.model.mechanism import check_no_state
+from gpusched_env.model.own_state import check_no_state
 from gpusched_env.named_arrays import added_fields
 from gpusched_env.simulator import Board, Hidden, State, View
 from gpusched_env.simulator import layout as at

@@ -20,7 +20,7 @@ from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.mechanisms.tenants.model import Tenants
-from gpusched_env.model.mechanism import check_no_state
+from gpusched_env.model.own_state import check_no_state
 from gpusched_env.model.rates import rent_eur_per_h
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View

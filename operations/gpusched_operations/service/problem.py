@@ -17,7 +17,7 @@ from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
 from gpusched_env.model.checks import LONGEST_S
-from gpusched_env.model.mechanism import check_no_state
+from gpusched_env.model.own_state import check_no_state
 from gpusched_env.workload import Application
 from gpusched_env.workload.power_limits import limited_time_s
 from gpusched_operations.service.cluster import ClusterNames, distribution_of, no_node_now, usable
