@@ -62,7 +62,14 @@ def control_policy(
     """
     if spec.network == "control-set":
         known = TypeSetActor.of(weights, spec.gpu_types)
-        return ControlPolicy(name=name, spec=spec, actor=known, rounds=network.rounds, controls=network.controls)
+        return ControlPolicy(
+            name=name,
+            spec=spec,
+            actor=known,
+            rounds=network.rounds,
+            controls=network.controls,
+            fades=network.contexts > 0,
+        )
     squash = algorithm in SQUASHED
     actor: ControlActor
     actor = head = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)

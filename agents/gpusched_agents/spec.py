@@ -92,7 +92,8 @@ class NetworkConfig:
         job_codes: Width of the codes of these jobs, which are averaged by attention
             (`gpusched_agents.network.actors.JobSetActor`); 0: none, so that the order of the jobs matters.
         contexts: Number of contexts that `control-set` keeps of its imitation, ≥ 0; far from all of them it sets
-            nothing (`gpusched_agents.network.type_set.TypeSetActor`). 0: it sets controls everywhere.
+            nothing (`gpusched_agents.network.type_set.TypeSetActor`), nor with kinds of configurations that its
+            training did not have. 0: it sets controls everywhere, and refuses other kinds.
 
     Raises:
         InputError: A value is not allowed.
@@ -192,8 +193,17 @@ class AgentSpec:
             kinds=tuple(kind for kind in KINDS if kind in met),
         )
 
-    def check(self, configurations: Sequence[Configuration], gpu_types: Sequence[GpuType]) -> None:
+    def has_kinds(self, configurations: Sequence[Configuration]) -> bool:
+        """Return whether the training had all kinds of these configurations."""
+        return all(configuration.kind in self.kinds for configuration in configurations)
+
+    def check(
+        self, configurations: Sequence[Configuration], gpu_types: Sequence[GpuType], *, other_kinds: bool = False
+    ) -> None:
         """Check that the agent can decide on a cluster with these configurations and GPU types.
+
+        Args:
+            other_kinds: Whether it may have kinds of configurations that the training did not have.
 
         Raises:
             InputError: It was trained with another version of the observation, there are more configurations or GPU
@@ -204,7 +214,7 @@ class AgentSpec:
         self._check_fit("configurations", len(configurations), self.max_configurations)
         self._check_fit("gpu_types", len(gpu_types), self.max_gpu_types)
         for configuration in configurations:
-            if configuration.kind not in self.kinds:
+            if configuration.kind not in self.kinds and not other_kinds:
                 allowed = f"{' and '.join(self.kinds)} configurations, the kinds that the agent was trained with"
                 raise InputError("instance.configurations", f"{configuration.name} ({configuration.kind})", allowed)
 

@@ -57,6 +57,8 @@ class ControlPolicy(StsX):
         rounds: Number of rounds after which it sets them again, ≥ 1, as in its training.
         controls: The set of controls, `round` or `jobs`, as in its training.
         spec: What it was trained for, if that is known.
+        fades: Whether it decides as STS-X where there are kinds of configurations that its training did not have; else
+            it refuses them.
 
     Raises:
         InputError: A value is not allowed.
@@ -66,6 +68,7 @@ class ControlPolicy(StsX):
     rounds: int = 16
     controls: str = "round"
     spec: AgentSpec | None = None
+    fades: bool = False
     jobs_over: ClassVar[int] = MOST_RECENT
 
     def __post_init__(self) -> None:
@@ -77,11 +80,11 @@ class ControlPolicy(StsX):
         """Check that the actor fits an instance.
 
         Raises:
-            InputError: It was trained for another number of GPU types, or, where that is known, for other kinds of
-                configurations.
+            InputError: It was trained for another number of GPU types, or, where that is known and it does not fade,
+                for other kinds of configurations.
         """
         if self.spec is not None:
-            self.spec.check(instance.configurations, instance.gpu_types)
+            self.spec.check(instance.configurations, instance.gpu_types, other_kinds=self.fades)
         types = len(instance.gpu_types)
         needed, actor = control_count(types, self.controls), self.actor.for_types([v.name for v in instance.gpu_types])
         if rows_of(actor.inputs, types, self.controls) is None or actor.outputs != needed:
@@ -110,10 +113,12 @@ class ControlPolicy(StsX):
         if not self._holds(stored[0, 0], round_):
             stored[0] = stored[stored[:, 0].argmax()]  # another row, in a run that goes on with other jobs (service)
         if not self._holds(stored[0, 0], round_):
-            seen = np.zeros(actor.inputs)
-            observe(board, rate, seen, self.controls == "energy")
             last = 1 + actor.outputs
-            stored[0, 0], stored[0, 1:last] = round_, actor.act(seen.astype(np.float32), stored[0, last:])
+            stored[0, 0], stored[0, 1:last] = round_, 0.0
+            if self.spec is None or self.spec.has_kinds(view.configurations):
+                seen = np.zeros(actor.inputs)
+                observe(board, rate, seen, self.controls == "energy")
+                stored[0, 1:last] = actor.act(seen.astype(np.float32), stored[0, last:])
         stored[board.active[: board.count[at.ACTIVE]]] = stored[0]
         return adaptation_of(self._present(board), board, rate)
 

@@ -8,6 +8,7 @@ import pytest
 from adapted import adapted_sts_x, randomised
 from any_instance import AnyInstance
 from crowded import crowded
+from gpusched_agents.spec import AgentSpec
 from gpusched_baselines import StsX
 from gpusched_env import GpuClusterVectorEnv, Instance, JobPolicy, simulate
 from gpusched_env.audit import audit
@@ -18,6 +19,7 @@ from gpusched_env.simulator.policy import AS_A_POLICY
 from instances import random_instance, with_switching
 from mixed import mixed_instance
 from policies import JobByJob
+from refusals import refused
 from vector_twins import few_jobs
 
 
@@ -53,6 +55,20 @@ def test_with_other_weights_it_does_not(name):
     instance = ALIKE[name]()
     expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance, randomised(instance, 1)))
     assert made.log.tobytes() != expected.log.tobytes()
+
+
+def test_where_it_fades_kinds_of_configurations_that_its_training_did_not_have_leave_it_as_sts_x():
+    instance = ALIKE["all kinds"]()
+    agent, expected = adapted_sts_x(instance, randomised(instance, 1)), simulate(instance, StsX())
+    met = [each for each in instance.configurations if each.kind == "single-node"]
+    spec = AgentSpec.of("controls", met, instance.gpu_types, max_configurations=len(instance.configurations))
+    faded = simulate(instance, replace(agent, spec=spec, fades=True))
+    assert faded.log.tobytes() == expected.log.tobytes()
+    with refused("adapted: instance.configurations", allowed="single-node configurations"):
+        simulate(instance, replace(agent, spec=spec))
+    known = AgentSpec.of("controls", instance.configurations, instance.gpu_types)
+    made = simulate(instance, replace(agent, spec=known, fades=True))
+    assert made.log.tobytes() == simulate(instance, agent).log.tobytes() != expected.log.tobytes()
 
 
 @pytest.mark.parametrize("scale", [0.0, 1.0], ids=["weights of 0", "drawn weights"])
