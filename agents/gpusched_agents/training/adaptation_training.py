@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -179,6 +180,9 @@ def _first_weights(config: TrainingConfig, es: EsConfig, network: EvolvedNetwork
 def spec_of(config: TrainingConfig) -> AgentSpec:
     """Return the spec of an agent that is trained on all these scenarios, with the configurations of all.
 
+    Where a network keeps contexts, its kinds of configurations are those of the scenarios, of which constants are
+    searched: on randomised workloads it imitates STS-X itself, and so it does with other kinds.
+
     Raises:
         InputError: Their numbers of GPU types differ, and the network sets controls.
     """
@@ -197,4 +201,7 @@ def spec_of(config: TrainingConfig) -> AgentSpec:
             raise InputError("network.kind", "controls", f"control-set, where numbers of GPU types differ: {sizes}")
         return AgentSpec.of("controls", of_all, instances[0].gpu_types, max_configurations=most)
     types = list(gpu_types.values())
-    return AgentSpec.of("control-set", of_all, types, max_configurations=most, max_gpu_types=MOST_GPU_TYPES)
+    spec = AgentSpec.of("control-set", of_all, types, max_configurations=most, max_gpu_types=MOST_GPU_TYPES)
+    searched = {each.kind for instance in instances for each in instance.configurations}
+    kinds = tuple(kind for kind in spec.kinds if kind in searched or not config.network.contexts)
+    return replace(spec, kinds=kinds)

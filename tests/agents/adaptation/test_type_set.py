@@ -14,6 +14,7 @@ from gpusched_agents.network.actors import MlpActor
 from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.network.type_set import CONTEXT, REACH, TypeSetActor, choose_known
 from gpusched_agents.training import constants as module
+from gpusched_agents.training.adaptation_training import spec_of
 from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env.controls import control_count, control_names
@@ -173,6 +174,11 @@ def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_pa
     for scenario in (load_scenario("tiny"), load_scenario("published-low"), draw_scenario(3, 0, 10)):
         instance = make_instance(scenario.replace({"jobs.count": 6}), 500)
         assert simulate(instance, policy).total_eur > 0.0
+
+
+def test_it_has_the_kinds_of_configurations_of_scenarios_whose_constants_are_searched():
+    kinds = [spec_of(replace(SMALL, network=replace(SMALL.network, contexts=n))).kinds for n in (8, 0)]
+    assert kinds == [("single-node",), ("single-node", "multi-node", "shared")]
 
 
 @pytest.mark.usefixtures("_quick")
