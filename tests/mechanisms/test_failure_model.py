@@ -15,11 +15,12 @@ from hypothesis import strategies as st
 
 from gpusched_env import InputError, Scenario, load_scenario, make_instance
 from gpusched_env.mechanisms.failures.checkpoints import daly_interval_s, expected_factor, young_interval_s
+from gpusched_env.mechanisms.failures.drawing import Clock, draw_outages
 from gpusched_env.mechanisms.failures.model import NAME, Failures, Outage, read_outages
 from gpusched_env.workload import scenario_toml
 from run_files import loaded_again
 
-DAY = 86400.0
+HOUR, DAY = 3600.0, 86400.0
 ROOT = Path(__file__).parents[2]
 
 
@@ -147,6 +148,54 @@ def test_spot_nodes_leave_with_notice_and_others_fail_without():
     assert own.per_node_day == pytest.approx((0.01, 0.51))
     with pytest.raises(InputError, match=r"failures\.spot_types.*V100, T4"):
         drawn(spot_types=["A100"])
+
+
+def in_use(places: int, spares: int, per_hour: float, repairs_per_hour: float) -> float:
+    """Return the mean number of nodes in use: of a birth and death process by the number of nodes in repair.
+
+    Nodes in use fail, each at its rate; all that have failed are repaired at the same time.
+    """
+    using = np.minimum(places, np.arange(places + spares, -1, -1))
+    ratios = per_hour * using[:-1] / (repairs_per_hour * np.arange(1, places + spares + 1))
+    weights = np.concatenate([[1.0], np.cumprod(ratios)])
+    return float(weights @ using / weights.sum())
+
+
+def clocks(count: int, seed: int = 0) -> list[Clock]:
+    """Return nodes that fail after 20 h on average, and are repaired in 10 h."""
+    streams = np.random.default_rng(seed).spawn(count)
+    return [Clock(n, 20 * HOUR, 1.0, 10 * HOUR, math.inf, HOUR, rng) for n, rng in enumerate(streams)]
+
+
+@pytest.mark.parametrize("spares", [0, 1, 3])
+def test_spare_nodes_keep_as_many_in_use_as_a_birth_and_death_process(spares):
+    end = 50_000 * HOUR
+    made = [o._replace(up_s=min(end, o.up_s)) for o in draw_outages(clocks(6), spares, 0.0, 0.0, end)]
+    down = sum(each.up_s - each.down_s for each in made)
+    expected = in_use(6 - spares, spares, 1 / 20, 1 / 10)
+    assert 6 - down / end == pytest.approx(expected, rel=0.01)
+
+
+@given(st.integers(0, 2), st.floats(0.0, 20.0), st.integers(0, 99))
+def test_never_are_more_nodes_in_use_than_there_are_places(spares, spare_h, seed):
+    made = [*draw_outages(clocks(4, seed), spares, spare_h * HOUR, 0.0, 1000 * HOUR)]
+    model = Failures(tuple(made), (1.2,))  # refuses outages of a node that overlap
+    times = sorted({time for each in model.outages for time in (each.down_s, each.up_s) if time < math.inf})
+    for time in times:
+        assert sum(each.down_s <= time < each.up_s for each in model.outages) >= spares
+    assert {each.node for each in model.outages if each.down_s == 0.0} == set(range(4 - spares, 4))
+
+
+def test_a_spare_node_takes_the_place_of_one_that_is_down():
+    """Of one node and a spare one each outage but the last ends half an hour after the other node's begins."""
+    own = drawn(spares=49, spare_s=1800.0, per_1000_node_days=100.0, horizon_days=30.0)
+    spare, first = ([o for o in own.outages if o.node in nodes] for nodes in (range(2, 100), range(2)))
+    began = {each.down_s for each in own.outages if each.down_s > 0.0}
+    assert {each.up_s - 1800.0 for each in own.outages if each.up_s < math.inf} == began
+    assert {each.node for each in spare if each.down_s == 0.0} == set(range(2, 100))
+    assert len(first) == 2
+    with pytest.raises(InputError, match=r"failures\.spares.*below 50, the nodes of V100"):
+        drawn(spares=50)
 
 
 def test_other_seeds_draw_other_outages_and_the_jobs_stay():

@@ -10,9 +10,11 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.failures.checkpoints import Rule
+from gpusched_env.mechanisms.failures.drawing import Clock, draw_outages
 from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures, Outage, read_outages
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
+    CountFromZero,
     Duration,
     Many,
     MechanismTable,
@@ -50,6 +52,10 @@ class FailureTable(MechanismTable):
     spot_h: Positive = setting(24.0, "Mean time until such a node is taken back, exponential [h].")
     spot_away_h: Positive = setting(2.0, "Mean time until it is there again, exponential [h].")
     spot_notice_s: Seconds = setting(120.0, "Notice before it is taken back [s].")
+    spares: CountFromZero = setting(
+        0, "Spare nodes of each GPU type: the last ones; each has no jobs until it takes the place of one that is down."
+    )
+    spare_s: Seconds = setting(600.0, "Time until a spare node takes that place [s].")
     outages_file: str = setting("", "CSV file of outages (node, noticed_h, down_h, up_h) in place of drawn ones.")
     horizon_days: Positive = setting(60.0, "Days for which outages are drawn; after them no node fails.")
     checkpoint_s: Seconds = setting(30.0, "Time of a checkpoint [s].")
@@ -61,7 +67,8 @@ class FailureTable(MechanismTable):
         """Draw the outages of all nodes until the horizon.
 
         Raises:
-            InputError: A spot type is no GPU type of the instance, or the file can not be read.
+            InputError: A spot type is no GPU type of the instance, all nodes of a type are spare, or the file can not
+                be read.
         """
         names = [gpu.name for gpu in instance.gpu_types]
         unknown = next((name for name in self.spot_types if name not in names), None)
@@ -80,26 +87,19 @@ class FailureTable(MechanismTable):
         return (self.per_1000_node_days + gpus * self.per_1000_gpu_days) / 1000.0
 
     def _drawn(self, instance: Instance, rng: Generator) -> Iterator[Outage]:
+        clocks: dict[str, list[Clock]] = {}
         for n, (node, own) in enumerate(zip(instance.nodes, rng.spawn(len(instance.nodes)), strict=True)):
             per_day = self._per_day(node.gpus) * (self.lemon_factor if own.random() < self.lemons else 1.0)
             failure_s = SECONDS_PER_DAY / per_day if per_day > 0.0 else math.inf
             spot_s = self.spot_h * HOUR if node.gpu_type in self.spot_types else math.inf
-            yield from self._of_node(n, failure_s, spot_s, own)
-
-    def _of_node(self, node: int, failure_s: float, spot_s: float, rng: Generator) -> Iterator[Outage]:
-        """Yield the outages of a node: it fails, or is taken back, whichever is first after it came up."""
-        now, end = 0.0, self.horizon_days * SECONDS_PER_DAY
-        scale = failure_s / math.gamma(1.0 + 1.0 / self.shape)
-        while True:
-            fails = now + scale * rng.weibull(self.shape) if failure_s < math.inf else math.inf
-            leaves = now + self.spot_notice_s + rng.exponential(spot_s) if spot_s < math.inf else math.inf
-            down = min(fails, leaves)
-            if down > end:
-                return
-            away_h, notice = (self.spot_away_h, self.spot_notice_s) if leaves < fails else (self.repair_h, 0.0)
-            up = down + rng.exponential(away_h * HOUR)
-            yield Outage(node, down - notice, down, up)
-            now = up
+            clock = Clock(n, failure_s, self.shape, self.repair_h * HOUR, spot_s, self.spot_away_h * HOUR, own)
+            clocks.setdefault(node.gpu_type, []).append(clock)
+        for name, own_clocks in clocks.items():
+            if self.spares >= len(own_clocks):
+                allowed = f"below {len(own_clocks)}, the nodes of {name}"
+                raise InputError("failures.spares", self.spares, allowed)
+            end_s = self.horizon_days * SECONDS_PER_DAY
+            yield from draw_outages(own_clocks, self.spares, self.spare_s, self.spot_notice_s, end_s)
 
 
 TABLE = FailureTable

@@ -126,6 +126,12 @@ def test_nodes_may_never_come_back():
     assert {line[1] for line in lines(result)[1:]} == {1}
 
 
+def test_a_spare_node_has_no_job_until_it_takes_a_place(tmp_path):
+    result = run(cluster([(1, 0.0, 0.0, 3.0)], (0.0, 4.0, ONE), (0.0, 1.0, ONE)))
+    assert [line[:3] for line in lines(result)] == [(0, 0, 0.0), (1, 1, 3.0)]
+    assert audited(result, tmp_path / "run") == []
+
+
 def test_with_no_failures_and_free_checkpoints_runs_are_the_same_to_the_last_bit():
     instance = random_instance(3, jobs=12, restart_s=20.0)
     rates = (0.0,) * len(instance.gpu_types)
