@@ -39,9 +39,10 @@ class Clock:
     rng: Generator
 
     def down(self, since_s: float, notice_s: float) -> tuple[float, float, float]:
-        """Draw its next outage, if it is in use since a time [s]: when it goes down, the notice before, the mean length.
+        """Draw its next outage, if it is in use since a time [s]; it is not taken back within the notice.
 
-        It is not taken back within the notice.
+        Returns:
+            When it goes down, the notice before that, and the mean length of the outage [s].
         """
         scale = self.failure_s / math.gamma(1.0 + 1.0 / self.shape)
         fails = since_s + scale * self.rng.weibull(self.shape) if self.failure_s < math.inf else math.inf
