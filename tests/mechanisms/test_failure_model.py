@@ -17,6 +17,7 @@ from gpusched_env import InputError, Scenario, load_scenario, make_instance
 from gpusched_env.mechanisms.failures.checkpoints import daly_interval_s, expected_factor, young_interval_s
 from gpusched_env.mechanisms.failures.drawing import Clock, draw_outages
 from gpusched_env.mechanisms.failures.model import NAME, Failures, Outage, read_outages
+from gpusched_env.mechanisms.failures.slurm_events import expanded, read_events
 from gpusched_env.workload import scenario_toml
 from run_files import loaded_again
 
@@ -85,6 +86,41 @@ def test_outages_are_read_from_a_table(tmp_path):
     path.write_text("node,down_h\n3,2\n", encoding="utf-8")
     with pytest.raises(InputError, match="columns node, noticed_h, down_h, up_h"):
         read_outages(path)
+
+
+EVENTS = """Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
+c||2026-01-01T00:00:00|Unknown||Cluster registered TRES|
+c|gpu01|2025-12-31T20:00:00|2026-01-01T01:00:00|DOWN*|Not responding|slurm
+c|gpu01|2026-01-01T02:00:00|2026-01-01T05:00:00|DRAIN|maintenance|root
+c|gpu01|2026-01-01T05:00:00|Unknown|DOWN|broken|root
+c|gpu02|2025-12-31T20:00:00|2025-12-31T23:00:00|DOWN|before|root
+c|gpu03|2026-01-01T03:00:00|Unknown|DRAINED|broken|root
+c|cpu01|2026-01-01T00:30:00|2026-01-01T09:00:00|DOWN|other|root
+"""
+
+
+def test_slurms_events_are_outages(tmp_path):
+    """gpu01 is down until 1 h, empties from 2 to 5 h, and stays down; gpu03 goes down with the last time, 5 h."""
+    (tmp_path / "events.txt").write_text(EVENTS)
+    hours = [
+        (node, *(time / HOUR for time in times))
+        for node, *times in read_events(tmp_path / "events.txt", ["gpu[01-03]"], "2026-01-01T00:00:00")
+    ]
+    assert hours == [(0, 0, 0, 1), (0, 2, 5, 5), (0, 5, 5, math.inf), (2, 3, 5, math.inf)]
+    table = {"outages_file": str(tmp_path / "events.txt"), "outages_begin": "2026-01-01T00:00:00"}
+    own = scenario(cluster={"nodes": 3}, failures=table | {"outages_nodes": ["gpu[01-03]"]})
+    assert len(make_instance(own, 0).of(Failures).outages) == 4
+    for names, begin, words in (
+        (["gpu[01-02]"], "2026-01-01", "3 names, one for each node"),
+        (["a", "b", "c"], "2026-01-01", "names of nodes that have events"),
+        (["gpu[01-03]"], "yesterday", r"outages_begin.*2026-01-31T12:00:00"),
+        (["gpu[3-1]"], "2026-01-01", r"such as gpu01 or gpu\[01-16,20\]"),
+        (["gpu[01-03", "x"], "2026-01-01", "such as gpu01"),
+        (["gpu01", "gpu[1-2]", "gpu01"], "2026-01-01", "each name once"),
+    ):
+        with pytest.raises(InputError, match=words):
+            make_instance(own.replace({"failures.outages_nodes": names, "failures.outages_begin": begin}), 0)
+    assert expanded(["gpu[01-03,7]x", "last"]) == ["gpu01x", "gpu02x", "gpu03x", "gpu7x", "last"]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.failures.checkpoints import Rule
 from gpusched_env.mechanisms.failures.drawing import Clock, draw_outages
 from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures, Outage, read_outages
+from gpusched_env.mechanisms.failures.slurm_events import expanded, is_slurm, read_events
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     CountFromZero,
@@ -56,7 +57,11 @@ class FailureTable(MechanismTable):
         0, "Spare nodes of each GPU type: the last ones; each has no jobs until it takes the place of one that is down."
     )
     spare_s: Seconds = setting(600.0, "Time until a spare node takes that place [s].")
-    outages_file: str = setting("", "CSV file of outages (node, noticed_h, down_h, up_h) in place of drawn ones.")
+    outages_file: str = setting(
+        "", "Outages in place of drawn ones: a CSV file (node, noticed_h, down_h, up_h), or events of Slurm (sacctmgr)."
+    )
+    outages_nodes: Many[str] = setting((), "With Slurm's events: names of the nodes, in their order; gpu[01-16] is 16.")
+    outages_begin: str = setting("", "With Slurm's events: the time of 0 s, such as 2026-01-31T12:00:00.")
     horizon_days: Positive = setting(60.0, "Days for which outages are drawn; after them no node fails.")
     checkpoint_s: Seconds = setting(30.0, "Time of a checkpoint [s].")
     interval_s: Duration | None = setting(None, "Work between checkpoints [s]; by default by the rule.")
@@ -80,11 +85,20 @@ class FailureTable(MechanismTable):
             often * self._per_day(float(np.mean(own or [0]))) + (24.0 / self.spot_h if name in self.spot_types else 0.0)
             for name, own in zip(names, gpus, strict=True)
         )
-        drawn = read_outages(Path(self.outages_file)) if self.outages_file else self._drawn(instance, rng)
+        drawn = self._read(instance) if self.outages_file else self._drawn(instance, rng)
         return Failures(tuple(drawn), per_day, self.checkpoint_s, self.interval_s, self.rule, self.planned)
 
     def _per_day(self, gpus: float) -> float:
         return (self.per_1000_node_days + gpus * self.per_1000_gpu_days) / 1000.0
+
+    def _read(self, instance: Instance) -> list[Outage]:
+        path, names = Path(self.outages_file), expanded(self.outages_nodes)
+        if not (path.is_file() and is_slurm(path)):
+            return read_outages(path)
+        if len(names) != len(instance.nodes):
+            allowed = f"{len(instance.nodes)} names, one for each node of the instance"
+            raise InputError("failures.outages_nodes", list(self.outages_nodes), allowed)
+        return read_events(path, names, self.outages_begin)
 
     def _drawn(self, instance: Instance, rng: Generator) -> Iterator[Outage]:
         clocks: dict[str, list[Clock]] = {}

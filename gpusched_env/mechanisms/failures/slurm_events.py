@@ -1,0 +1,93 @@
+"""Outages as Slurm's database has them: what `sacctmgr show event -P` prints."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.failures.model import Outage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+COLUMNS = ("NodeName", "TimeStart", "TimeEnd", "State")
+NO_END = ("", "Unknown", "None")
+ALLOWED = "names of nodes such as gpu01 or gpu[01-16,20]"
+
+
+def is_slurm(path: Path) -> bool:
+    """Return whether the first line of a file has the columns of Slurm's events."""
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
+        return set(COLUMNS) <= set(file.readline().strip().split("|"))
+
+
+def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
+    """Read the times in which nodes were not usable; events of other nodes and of the whole cluster do not count.
+
+    A node that is DOWN stops its jobs. In any other state, such as DRAIN, it only takes no new ones; if such an event
+    has no end, the node goes down with the last time of the file.
+
+    Args:
+        path: What `sacctmgr show event format=NodeName,TimeStart,TimeEnd,State -P` printed, with its header.
+        nodes: Names of the nodes of the instance, in their order; also lists such as `gpu[01-16]`.
+        begin: The time of 0 s, as in the file: `2026-01-31T12:00:00`.
+
+    Raises:
+        InputError: A value has the wrong form, or the file has no event of these nodes.
+    """
+    names = {name: n for n, name in enumerate(expanded(nodes))}
+    start = _time("failures.outages_begin", begin)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = [row for row in csv.DictReader(file, delimiter="|") if row["NodeName"] in names]
+    if not rows:
+        raise InputError("failures.outages_nodes", list(nodes), f"names of nodes that have events in {path}")
+    found: list[tuple[int, float, float, bool]] = []
+    for row in rows:
+        since = (_time("TimeStart", row["TimeStart"]) - start).total_seconds()
+        until = math.inf if row["TimeEnd"] in NO_END else (_time("TimeEnd", row["TimeEnd"]) - start).total_seconds()
+        if until > 0.0:
+            found.append((names[row["NodeName"]], max(0.0, since), until, "DOWN" in row["State"].upper()))
+    last = max([time for _, *times, _ in found for time in times if time < math.inf], default=0.0)
+    return [
+        Outage(node, since, since, until) if is_down else Outage(node, since, min(until, max(since, last)), until)
+        for node, since, until, is_down in found
+    ]
+
+
+def expanded(nodes: Sequence[str]) -> list[str]:
+    """Return the names of nodes, each once, in their order, where `gpu[01-03,7]` stands for four.
+
+    Raises:
+        InputError: A list has the wrong form, or a name stands twice.
+    """
+    names = [name for text in nodes for name in _of_list(text)]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise InputError("failures.outages_nodes", twice, "each name once")
+    return names
+
+
+def _of_list(text: str) -> Iterator[str]:
+    match = re.fullmatch(r"([^\[\],]*)(?:\[([0-9,-]+)\])?([^\[\],]*)", text)
+    if match is None:
+        raise InputError("failures.outages_nodes", text, ALLOWED)
+    for part in (match[2] or "").split(","):
+        first, _, last = part.partition("-")
+        if part and not (first.isdigit() and (last or first).isdigit() and int(first) <= int(last or first)):
+            raise InputError("failures.outages_nodes", text, ALLOWED)
+        numbers = range(int(first), int(last or first) + 1) if part else ()
+        yield from (f"{match[1]}{n:0{len(first)}d}{match[3]}" for n in numbers)
+    if match[2] is None:
+        yield text
+
+
+def _time(field: str, text: str) -> datetime:
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        raise InputError(field, text, "a time such as 2026-01-31T12:00:00") from error
