@@ -26,7 +26,7 @@ LOADS = {
     "slack": 0.5, "busy": 0.85, "full": 1.1, "restarts-60": 0.85, "restarts-600": 0.85, "two-point": 1.1,
     "lognormal": 1.1, "flow-time": 0.85, "philly": 0.85, "openb": 0.85,
     "fleet": 0.85, "restarts-1800": 0.85, "h100-l4": 0.85, "modern": 0.7, "a100-h200": 0.85, "rented": 0.85,
-    "limits": 0.7,
+    "limits": 0.7, "failures": 0.7,
 }  # fmt: skip
 MANY_SEEDS = {"published-1", "published-2", "published-3", "few-jobs", "drawn"}  # rare and dear tardiness, few jobs
 OWN = """

@@ -23,7 +23,7 @@ TRACK = "track:"
 DRAWN = re.compile(r"drawn-(\d{1,18})-(\d{1,6})")
 """Name of a drawn scenario: its seed and number."""
 
-SUITE_VERSION = 7
+SUITE_VERSION = 8
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
 
 SUITE = (
@@ -31,7 +31,7 @@ SUITE = (
     "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "limits",
     "rented", "philly", "openb", "pairs", "hosts", "colocation", "modern", "cap",
     "day-ahead", "day-ahead-caiso", "two-prices",
-    "tenants", "surge", "shift", "mixture", "fleet", "drawn",
+    "tenants", "surge", "shift", "failures", "mixture", "fleet", "drawn",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
 
