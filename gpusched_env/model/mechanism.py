@@ -84,6 +84,10 @@ class Mechanism:
         """Return what GPUs draw less than busy ones as policies plan, by configuration [kW], (A, C); None: nothing."""
         return None
 
+    def down_times(self) -> Iterable[tuple[int, float, float]]:
+        """Return when nodes are down, for charts: the node, from and until when [s]."""
+        return ()
+
     def fields(self) -> Any:
         """Return the fields in files: by default those of the dataclass that are not None, or its only one alone."""
         found = {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]

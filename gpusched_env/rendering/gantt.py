@@ -12,12 +12,14 @@ from gpusched_env.errors import InputError
 from gpusched_env.rendering.colours import INK, JOB_COLOURS, LATE, PAPER, SUBTLE
 from gpusched_env.rendering.gantt_marks import (
     DOTS,
+    DOWN,
     MOST_MARKS,
     MOST_MET,
     TIES,
     GanttChart,
     Scene,
     draw_bars,
+    draw_down_times,
     draw_due_dates,
     draw_labels,
     draw_nodes,
@@ -58,7 +60,8 @@ def gantt_figure(
     GPU is shaded, and split by share among its jobs. A job on several nodes has a bar on each of them, tied by a dashed
     line. Bars of late jobs have a red edge and are hatched red after the due date. Triangles mark due dates, diamonds
     and dotted lines changes of configuration or place and pauses. Of a run that goes on, the last stretch is shown.
-    Where prices change or GPUs have power limits, a strip has the power of all nodes and the price.
+    Nodes are hatched while they are down. Where prices change or GPUs have power limits, a strip has the power of all
+    nodes and the price.
 
     Args:
         run: A result with its intervals, or a state in or just after a decision round.
@@ -163,7 +166,7 @@ class GanttDrawing:
 
     def draw(self, scene: Scene) -> None:
         chart = self._chart(scene)
-        for draw in (draw_places, draw_bars, draw_switches, draw_due_dates, draw_labels):
+        for draw in (draw_down_times, draw_places, draw_bars, draw_switches, draw_due_dates, draw_labels):
             draw(chart)
         draw_usage(self._usage, self._waiting, chart)
         for axes in (self._axes, self._usage) if scene.timeline.running else ():
@@ -212,6 +215,8 @@ def legend_of(timeline: Timeline, window: Window) -> list[Patch | Line2D]:
         handles[-1].set(linestyle=TIES, linewidth=1.8)
     if any(bar.ready_s > bar.start_s for bar in bars):
         handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))
+    if timeline.down_times():
+        handles.append(Patch(label="node down", **DOWN))
     if timeline.running:
         handles.append(Line2D([], [], color=INK, linewidth=1.1, label="now"))
     return handles

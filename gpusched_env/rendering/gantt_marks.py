@@ -37,6 +37,7 @@ MOST_LABELS = 400  # labels in bars; more would only cost time
 MANY_CHANGES = 500  # from which on their marks are small
 MOST_MARKS = 1000  # above which they are only counted
 TIES = (0, (1.6, 0.8))  # dashes, so that a tie across a node between is not taken for a bar
+DOWN: dict[str, Any] = {"facecolor": GRID, "edgecolor": SUBTLE, "hatch": "xxxx", "linewidth": 0.0}
 DOTS = (0, (1.5, 1.5))  # of moves and pauses
 LEAST_LABEL_PX = 8.5  # size of the smallest writing in a bar
 MOST_NUMBERED = 30  # due dates up to which they carry the job's number
@@ -120,6 +121,17 @@ def draw_nodes(chart: GanttChart) -> None:
     axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6, zorder=0.6)
     axes.set_axisbelow(True)
     axes.spines[:].set_visible(False)
+
+
+def draw_down_times(chart: GanttChart) -> None:
+    """Hatch nodes while they are down."""
+    rows, nodes, shown = chart.rows.first, chart.timeline.instance.nodes, set(chart.scene.nodes)
+    boxes = [
+        chart.box(start, end, float(rows[node]), float(rows[node]) + nodes[node].gpus)
+        for node, start, end in chart.timeline.down_times()
+        if node in shown
+    ]
+    chart.fill(boxes, **DOWN, zorder=0.65)
 
 
 def draw_places(chart: GanttChart) -> None:

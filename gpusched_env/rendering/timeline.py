@@ -51,6 +51,11 @@ class Timeline:
     tardiness_eur: float
     colours: Mapping[int, int] = field(default_factory=dict)
 
+    def down_times(self) -> list[tuple[int, float, float]]:
+        """Return when nodes were down until now: the node, from and until when [s]."""
+        found = (each for mechanism in self.instance.mechanisms for each in mechanism.down_times())
+        return [(node, start, min(end, self.now_s)) for node, start, end in found if start < self.now_s]
+
     @classmethod
     def of(cls, run: State | Result, ahead_s: float = 0.0, since_s: float = 0.0) -> Timeline:
         """Make the timeline of a finished run, or of a state in or just after a decision round.

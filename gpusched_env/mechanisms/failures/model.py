@@ -151,6 +151,10 @@ class Failures(Mechanism):
         per_day = self.per_node_day[gpu_type] * nodes
         return SECONDS_PER_DAY / per_day if per_day > 0.0 else math.inf
 
+    def down_times(self) -> list[tuple[int, float, float]]:
+        """Return when nodes are down: the node, from and until when [s]."""
+        return [(each.node, each.down_s, each.up_s) for each in self.outages if each.up_s > each.down_s]
+
     def fields(self) -> dict[str, Any]:
         """Return the fields in files: the outages by column, without the return of nodes that never do."""
         entry: dict[str, Any] = {

@@ -72,6 +72,10 @@ def gantt_view(timeline: Timeline, axis: TimeAxis) -> ReportView:
         for name, pieces, look in overlays
         if pieces
     ]
+    if down := _down_edges(timeline, rows, axis):
+        boxes.append(
+            Boxes(down, {"name": "node down", "showlegend": True, "line": {"width": 0}, "fillcolor": "var:veil"})
+        )
     row_px = float(np.clip(CHART_PX / rows.count, *ROW_PX))
     height = int(min(MOST_PX, BESIDE_PX + row_px * rows.count))
     layout, traces = _layout(timeline, rows, axis, height), _marks(timeline, rows, axis)
@@ -137,7 +141,17 @@ def _whole(bars: Iterable[GanttBar]) -> list[tuple[GanttBar, float, float]]:
 
 
 def _edges(rows: Rows, axis: TimeAxis, pieces: Iterable[tuple[GanttBar, float, float]]) -> list[list[float]]:
-    boxes = [(start / axis.unit_s, end / axis.unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
+    return _of_boxes(axis, [(start, end, *box) for bar, start, end in pieces for box in rows.boxes(bar)])
+
+
+def _down_edges(timeline: Timeline, rows: Rows, axis: TimeAxis) -> list[list[float]]:
+    first, nodes = rows.first, timeline.instance.nodes
+    down = timeline.down_times()
+    return _of_boxes(axis, [(*times, float(first[n]), float(first[n]) + nodes[n].gpus) for n, *times in down])
+
+
+def _of_boxes(axis: TimeAxis, pieces: Iterable[tuple[float, float, float, float]]) -> list[list[float]]:
+    boxes = [(start / axis.unit_s, end / axis.unit_s, *rows) for start, end, *rows in pieces]
     return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
 
 

@@ -32,9 +32,13 @@ from gpusched_env.audit import audit
 from gpusched_env.mechanisms.failures.checkpoints import daly_interval_s, expected_factor
 from gpusched_env.mechanisms.failures.model import NAME, Failures
 from gpusched_env.mechanisms.failures.scenario import FailureTable
+from gpusched_env.rendering.gantt import gantt_figure
+from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import FORCED
+from gpusched_operations.html_report.gantt import gantt_view
+from gpusched_operations.html_report.over_time import TimeAxis
 from gpusched_operations.service.client import ServicePolicy
 from instances import random_instance
 from run_files import audited, csv_rows, edited
@@ -130,6 +134,19 @@ def test_a_spare_node_has_no_job_until_it_takes_a_place(tmp_path):
     result = run(cluster([(1, 0.0, 0.0, 3.0)], (0.0, 4.0, ONE), (0.0, 1.0, ONE)))
     assert [line[:3] for line in lines(result)] == [(0, 0, 0.0), (1, 1, 3.0)]
     assert audited(result, tmp_path / "run") == []
+
+
+def test_charts_and_frames_hatch_nodes_while_they_are_down():
+    """Node 0 is down from 5.25 to 7 h: the chart of the run has it, a frame only what has begun."""
+    result = run(cluster([(0, 5.25, 5.25, 7.0), (1, 50.0, 50.0, 60.0)]))
+    assert Timeline.of(result).down_times() == [(0, 5.25 * HOUR, 7.0 * HOUR)]
+    figure = gantt_figure(result)
+    assert "node down" in [text.get_text() for text in figure.legends[0].get_texts()]
+    hatched = [each for each in figure.axes[0].collections if each.get_hatch() == "xxxx"]
+    assert [path.vertices[:2, 0].tolist() for path in hatched[0].get_paths()] == [[5.25, 7.0]]
+    assert Timeline.of(State(result.instance)).down_times() == []
+    view = gantt_view(Timeline.of(result), TimeAxis.of([Timeline.of(result)]))
+    assert "node down" in [boxes.look["name"] for boxes in view.boxes]
 
 
 def test_with_no_failures_and_free_checkpoints_runs_are_the_same_to_the_last_bit():
