@@ -147,7 +147,7 @@ def _edges(rows: Rows, axis: TimeAxis, pieces: Iterable[tuple[GanttBar, float, f
 def _down_edges(timeline: Timeline, rows: Rows, axis: TimeAxis) -> list[list[float]]:
     first, nodes = rows.first, timeline.instance.nodes
     down = timeline.down_times()
-    return _of_boxes(axis, [(*times, float(first[n]), float(first[n]) + nodes[n].gpus) for n, *times in down])
+    return _of_boxes(axis, [(start, end, float(first[n]), first[n] + nodes[n].gpus) for n, start, end in down])
 
 
 def _of_boxes(axis: TimeAxis, pieces: Iterable[tuple[float, float, float, float]]) -> list[list[float]]:
