@@ -18,7 +18,18 @@ from gpusched_baselines.backfill.multifactor import USAGE, Multifactor
 from gpusched_baselines.backfill.profile import CONFIG, START_S
 from gpusched_baselines.backfill.slurm import SlurmBackfill
 from gpusched_baselines.backfill.whole_nodes import best_set
-from gpusched_env import Cells, Configuration, EpochDistribution, Instance, Job, Tenant, Tenants, simulate
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    Instance,
+    Job,
+    Tenant,
+    Tenants,
+    load_scenario,
+    make_instance,
+    simulate,
+)
 from gpusched_env.simulator.kernels import at
 from gpusched_env.simulator.policy import environment_columns
 from instances import CERTAIN, random_instance
@@ -403,3 +414,10 @@ def test_a_weight_below_zero_and_a_half_life_of_zero_are_refused():
     for value in (0.0, None, "x"):
         with refused("half_life_s", value, "> 0"):
             Multifactor(half_life_s=value)
+
+
+@pytest.mark.parametrize("policy", ["slurm-backfill", "multifactor", "easy", "conservative"])
+def test_under_a_cap_that_binds_jobs_start(policy):
+    """GPUs of other nodes, which a start may not use, draw no power then: else no start would be under the cap."""
+    instance = make_instance(load_scenario("cap").replace({"jobs.count": 12}), 0)
+    assert np.isfinite(simulate(instance, make_policy(policy)).completion_s).all()
