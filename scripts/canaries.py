@@ -4,8 +4,8 @@ python scripts/canaries.py            # runs them (2 minutes), prints the costs 
 python scripts/canaries.py --write    # runs them, and stores the costs that changed, with the present commit
 python scripts/canaries.py --old      # prints which tables of docs/results are old; exit status 1 if one is
 
-A run is that of the first test seed of a track, on the tracks with prices by period with 30 jobs. A table is old if the cost of a policy that it shows has changed after
-the commit of the table's record.
+A run is that of the first test seed of a track, on the tracks with prices by period with 30 jobs. A table is old if the
+cost of a policy that it shows has changed after the commit of the table's record.
 """
 
 from __future__ import annotations
