@@ -1,4 +1,4 @@
-"""FIKIT's figures: speed-up by pair and depth of the queue, the share of idle time filled, training jobs in pairs."""
+"""FIKIT's figures: speed-up by utilisation of the other job, the share of idle time filled, training jobs in pairs."""
 
 from __future__ import annotations
 
