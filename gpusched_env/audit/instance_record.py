@@ -50,7 +50,7 @@ _JOB_RANGES = {
     "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
 }  # fmt: skip
 _UTILISATION_FIELDS = (
-    "utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "below", "memory", "profile_s",
+    "utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "memory", "profile_s",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -69,7 +69,6 @@ class GpuTypeRecord:
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
     `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: no such model.
-    `below[a][b]` is the factor on the time of application a beside b of higher priority; None: by utilisation.
     `idle_saving_w` is the power that a held GPU saves while it is idle [W], and `hardware` the name that types of
     several owners have in common.
     """
@@ -81,7 +80,6 @@ class GpuTypeRecord:
     slowdown: list[list[float]] | None
     utilisation: list[float] | None
     idle_saving_w: float
-    below: list[list[float]] | None
     hardware: str
 
 
@@ -357,25 +355,25 @@ def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuT
     tables = table.column("node_power_w", anything, count) if table.has("node_power_w") else [None] * count
     table.column("owner", text, count, default="")
     hardware = table.column("hardware", text, count, default="")
-    slowdown, utilisation, rest, below, utilisation_model = _interference(instance, count, applications)
+    slowdown, utilisation, rest, utilisation_model = _interference(instance, count, applications)
     records = {}
     for i in range(count):
         watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
         if tables[i] is not None:
             watts = list_of(f"{table.name('node_power_w')}[{i}]", tables[i], number, most[i], POSITIVE)
         idle_saving = 0.0 if rest[i] is None else gpu[i] - rest[i]
-        figures = watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving, below[i]
+        figures = watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving
         records[names[i]] = GpuTypeRecord(*figures, hardware[i] or names[i])
     return records, utilisation_model
 
 
 def _interference(
     instance: FieldReader, count: int, applications: int
-) -> tuple[list[Any], list[Any], list[Any], list[Any], UtilisationRecord]:
-    """Return slow-downs, utilisations, power of held, idle GPUs [W], factors below, by GPU type, and the sharing."""
+) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
+    """Return slow-downs, utilisations, power of held, idle GPUs [W], by GPU type, and the sharing."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
-        return unknown, unknown, unknown, unknown, UtilisationRecord()
+        return unknown, unknown, unknown, UtilisationRecord()
     model = instance.get("interference", FieldReader)
 
     def rows(where: str, table: Any, length: int, within: Range) -> list[list[float]]:
@@ -388,7 +386,7 @@ def _interference(
 
     if not model.has("utilisation"):
         model.only("slowdown", "fastest")
-        return pairs("slowdown"), unknown, unknown, unknown, UtilisationRecord()
+        return pairs("slowdown"), unknown, unknown, UtilisationRecord()
     utilisation = rows(model.only(*_UTILISATION_FIELDS).name("utilisation"), model.get("utilisation"), count, _SHARE)
     rest: list[Any] = unknown
     if model.get("idle_power_w") is not None:
@@ -397,7 +395,7 @@ def _interference(
     least = Range("a number > 0 and <= overhead / (1 + overhead)", 0.0, overhead / (1.0 + overhead), open=True)
     profile_s = model.get("profile_s", number, TIME) if model.has("profile_s") else 0.0
     told = UtilisationRecord(overhead, filled, model.get("least_speed", number, least), profile_s)
-    return unknown, list(utilisation), rest, pairs("below") if model.has("below") else unknown, told
+    return unknown, list(utilisation), rest, told
 
 
 def _filled(model: FieldReader, applications: int) -> float | list[list[float]]:

@@ -42,7 +42,7 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
 
     The GPU's time is given from the highest priority down. A level gets its demand or what is left; if there are
     levels below it, it runs slower by the overhead. What the highest leaves is only partly usable. The levels below
-    it never run slower than their minimum. Where there are factors for pairs, these slow the levels below instead.
+    it never run slower than their minimum.
     """
     levels: dict[int, list[float]] = {}
     for interval in holding:
@@ -61,13 +61,7 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
             free *= _usable(record, holding, highest)
         else:
             speed[level] = max(speed[level], least)
-    pairs, found = record.gpu_types[holding[0].configuration.gpu_type].below, []
-    slowed = None if pairs is None else _speeds_by_pairs(record, pairs, holding)
-    for i, interval in enumerate(holding):
-        level = interval.configuration.priority
-        computing = speed[level] if slowed is None or level == highest else slowed[i]
-        found.append(_with_memory(record, holding, interval, computing))
-    return found
+    return [_with_memory(record, holding, interval, speed[interval.configuration.priority]) for interval in holding]
 
 
 def _usable(record: Record, holding: list[IntervalRecord], highest: int) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import linprog
 
 from gpusched_env import Configuration, Synchronisation
 from gpusched_env.model import iteration_s, network_load, traffic
@@ -25,17 +26,23 @@ def test_without_spare_machines_traffic_is_that_of_all_reduce_and_with_as_many_o
     assert traffic(nodes, nodes) == pytest.approx(1.0, rel=1e-12)
 
 
-def test_traffic_is_the_load_of_the_busiest_link():
-    """Machines sum parts as large as the paper says: on CPU machines 2(n - 1), on the others n - k, of n² + kn - 2k.
+def least_load(nodes: int, spare: int) -> float:
+    """Return the load of the busiest link if the parts that machines sum are chosen best, by a linear program.
 
-    A CPU machine receives its part from n nodes; a node sends all but its own part, and its sum to the n - 1 others.
+    A CPU machine receives its part from all nodes. A node sends all but its own part, and its sum to all others.
     """
-    for n, k in ((3, 1), (4, 2), (8, 5), (8, 8)):
-        whole = n * n + k * n - 2 * k
-        cpu, own = 2.0 * (n - 1) / whole, (n - k) / whole
-        assert k * cpu + n * own == pytest.approx(1.0)
-        assert traffic(n, k) == pytest.approx(n * cpu)
-        assert traffic(n, k) == pytest.approx(1.0 - own + (n - 1) * own)
+    own = np.diag([nodes - 2.0] * nodes + [float(nodes)] * spare)
+    rows, sent = np.column_stack([own, -np.ones(nodes + spare)]), [-1.0] * nodes + [0.0] * spare
+    parts = np.append(np.ones(nodes + spare), 0.0)
+    found = linprog(np.append(np.zeros(nodes + spare), 1.0), A_ub=rows, b_ub=sent, A_eq=parts[None, :], b_eq=[1.0])
+    return float(found.fun)
+
+
+@settings(deadline=None, max_examples=30)
+@given(nodes=st.integers(2, 20), part=st.floats(0.0, 1.0))
+def test_traffic_is_the_least_load_of_the_busiest_link(nodes: int, part: float):
+    spare = round(part * nodes)
+    assert traffic(nodes, spare) == pytest.approx(least_load(nodes, spare), rel=1e-7)
 
 
 def test_one_node_has_nothing_to_send():

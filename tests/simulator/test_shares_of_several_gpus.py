@@ -25,7 +25,6 @@ from gpusched_env.formats import write_run
 from gpusched_env.simulator import Result, State, simulate
 from gpusched_env.simulator.kernels import has_room, speed_now
 from refusals import refused
-from run_files import loaded_again
 
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=4)
@@ -131,16 +130,6 @@ def test_each_gpu_of_a_share_is_charged_by_share():
     first = 5.0 * (3.6 / 4.0) * 1030.0 / 3600.0
     second = 5.0 * (0.4 / 4.0) * 1030.0 / 3600.0 + 2.0 * alone_s / 3600.0
     assert result.job_energy_eur == pytest.approx([first, second])
-
-
-def test_factors_below_a_priority_replace_what_utilisations_leave(tmp_path):
-    """Twice as long beside the other, however much time it leaves; the first is slowed by the overhead alone."""
-    configs, below = (FIRST_4, SECOND_1), np.array([[[1.0, 9.0], [2.0, 1.0]]])
-    instance = instance_of(configs, (0.01, 0.02), below=below)
-    result = run(instance, configs)
-    assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 / 2.0])
-    assert audited(result, tmp_path) == []
-    assert loaded_again(instance, tmp_path) == instance
 
 
 def test_antman_keeps_nodes_for_a_gang_and_fills_its_gpus_with_opportunistic_jobs():

@@ -117,6 +117,18 @@ DEMANDS = st.lists(
 )
 
 
+def plain_speeds(demand, filled, overhead, least):
+    """Return the speed at every priority that some job has, by NumPy: what the highest leaves is filled from above."""
+    held = [p for p in reversed(range(len(demand))) if demand[p] > 0.0]
+    asked = np.array([demand[p] for p in held])
+    before = np.cumsum(asked) - asked - asked[:1]
+    granted = np.clip(filled * max(0.0, 1.0 - asked[:1].sum()) - before, 0.0, asked)
+    granted[:1] = np.minimum(asked[:1], 1.0)
+    speeds = granted / asked / np.where(np.arange(len(held)) < len(held) - 1, 1.0 + overhead, 1.0)
+    speeds[1:] = np.maximum(speeds[1:], least / max(1.0, asked[1:].sum()))
+    return dict(zip(held, speeds.tolist(), strict=True))
+
+
 @settings(max_examples=300, deadline=None)
 @given(
     demand=DEMANDS, overhead=st.sampled_from([0.001, 0.03, 0.5]), filled=st.floats(0.0, 1.0), least=st.floats(0.01, 1.0)
@@ -127,6 +139,7 @@ def test_a_gpu_never_works_more_than_all_of_its_time(demand, overhead, filled, l
     sharing[[at.OVERHEAD, at.LEAST_SPEED]] = model.overhead, model.least_speed
     held = [p for p in range(at.PRIORITIES) if demand[p] > 0.0]
     paces = {p: speed_by_utilisation(np.array(demand), p, filled, sharing) for p in held}
+    assert paces == pytest.approx(plain_speeds(demand, filled, model.overhead, model.least_speed), abs=1e-12)
     assert sum(demand[p] * paces[p] for p in held) <= 1.0 + 1e-12
     assert all(0.0 < pace <= 1.0 for pace in paces.values())
     if held:

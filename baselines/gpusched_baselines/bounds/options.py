@@ -187,8 +187,6 @@ def _speeds(instance: Instance, gpu_type: int, members: tuple[_Kind, ...], numbe
         excess = model.slowdown[gpu_type] - 1.0
         beside = [kind.application for kind in members]
         return [1.0 / (1.0 + excess[a, beside].sum() - excess[a, a]) for a in beside]
-    if isinstance(model, UtilisationModel) and model.below is not None:
-        return [_speed_below(model, gpu_type, members, kind) for kind in members]
     demand, filled = np.zeros(at.PRIORITIES), 0.0
     if isinstance(model, UtilisationModel):
         for kind in members:
@@ -197,11 +195,3 @@ def _speeds(instance: Instance, gpu_type: int, members: tuple[_Kind, ...], numbe
         first = [kind.application for kind in members if kind.priority == top]
         filled = model.filled_by(first, len(members) - len(first))
     return [sim.speed_by_utilisation(demand, kind.priority, filled, numbers) for kind in members]
-
-
-def _speed_below(model: UtilisationModel, gpu_type: int, members: tuple[_Kind, ...], kind: _Kind) -> float:
-    """Return a speed that a job of a set does not exceed: 1 with the highest priority, else by its co-runners."""
-    if model.below is None or kind.priority == max(each.priority for each in members):
-        return 1.0
-    excess = model.below[gpu_type, kind.application] - 1.0
-    return float(1.0 / (1.0 + sum(excess[each.application] for each in members) - excess[kind.application]))

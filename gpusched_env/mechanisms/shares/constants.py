@@ -28,8 +28,6 @@ class ShareFacts(Facts):
         filled: Part of what an application of the highest priority leaves that M others can use, (A, M); (0, 0) if it
             is the same for all.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
-        below: Factor on the time of an application beside a job of higher priority, (V, A, A); (0, 0, 0): by
-            utilisation.
         memory: What applications need of a GPU whose memory moves between jobs, (V, A, MEMORY_COLUMNS); (0, 0, ..): it
             does not.
         gpu_gib: Memory of a GPU [GiB], (V,).
@@ -39,7 +37,6 @@ class ShareFacts(Facts):
     utilisation: Annotated[Floats, 2]
     filled: Annotated[Floats, 2]
     sharing: Annotated[Floats, 1]
-    below: Annotated[Floats, 3]
     memory: Annotated[Floats, 3]
     gpu_gib: Annotated[Floats, 1]
 
@@ -51,7 +48,6 @@ def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
         "utilisation": utilisation_table(instance),
         "filled": filled_table(instance),
         "sharing": sharing_numbers(instance),
-        "below": below_table(instance),
         "memory": memory_table(instance),
         "gpu_gib": np.array([v.memory_gib for v in instance.gpu_types]),
         "planned": planned_slowdown(instance),
@@ -75,13 +71,6 @@ def filled_table(instance: Instance) -> NDArray[np.float64]:
     model = instance.of(UtilisationModel)
     table = model.filled if model is not None else None
     return table.copy() if isinstance(table, np.ndarray) else np.zeros((0, 0))
-
-
-def below_table(instance: Instance) -> NDArray[np.float64]:
-    """Return the factors on times beside jobs of higher priority, (V, A, A); (0, 0, 0) where utilisations give them."""
-    model = instance.of(UtilisationModel)
-    below = model.below if model is not None else None
-    return np.zeros((0, 0, 0)) if below is None else below.copy()
 
 
 def memory_table(instance: Instance) -> NDArray[np.float64]:

@@ -54,9 +54,6 @@ def _worst_by_utilisation(
     on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
     fitting = [c for c in on_it if share_units(c.share) <= free]
     if any(c.priority > own.priority for c in fitting):
-        if model.below is not None:
-            others = free // min(share_units(c.share) for c in fitting)
-            return 1.0 + others * (model.below[instance.type_index("", own.gpu_type)].max(axis=1) - 1.0)
         least = min((share_units(c.share) for c in fitting), default=at.UNITS)
         return np.maximum(1.0, utilisation + (free // least) * most) / model.least_speed
     equals = [share_units(c.share) for c in fitting if c.priority == own.priority]

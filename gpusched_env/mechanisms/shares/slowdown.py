@@ -191,21 +191,8 @@ def memory_limit(board: Board, job: int, config: int, gpu: int, on: Residents) -
 @lean_kernel
 def _computing_speed(board: Board, job: int, config: int, gpu: int, on: Residents, demand: Floats) -> float:
     """Return `speed_among` where memory is no matter."""
-    priority, below = board.facts.configs[config, at.CONFIG_PRIORITY], board.facts.below
-    above = 0.0
-    for p in range(priority + 1, at.PRIORITIES):
-        above += demand[p]
-    if below.shape[0] == 0 or above == 0.0:
-        filled = filled_part(board, gpu, on, job, config)
-        return speed_by_utilisation(demand, priority, filled, board.facts.sharing)
-    v, own, factor = board.facts.configs[config, at.CONFIG_TYPE], int(board.jobs[job, at.APPLICATION]), 1.0
-    place = on.last[gpu]
-    while place >= 0:
-        other = board.active[on.holder[place]]
-        if other != job:
-            factor += below[v, own, int(board.jobs[other, at.APPLICATION])] - 1.0
-        place = on.before[place]
-    return 1.0 / factor
+    filled = filled_part(board, gpu, on, job, config)
+    return speed_by_utilisation(demand, board.facts.configs[config, at.CONFIG_PRIORITY], filled, board.facts.sharing)
 
 
 @lean_kernel

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import array_of, value_of
-from gpusched_env.mechanisms.shares.co_runners import CoRunners, checked_factors
+from gpusched_env.mechanisms.shares.co_runners import CoRunners
 from gpusched_env.mechanisms.shares.shared_memory import SCHEMA, SharedMemory
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import FILLED, LEAST_SPEED, OVERHEAD
@@ -48,9 +48,6 @@ class UtilisationModel(CoRunners):
         idle_power_w: Power of a held, idle GPU of each type [W], (V,), ≥ 0: a GPU then draws idle +
             (busy - idle) · Σ utilisation · speed. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
-        below: Factor on the time of application a beside an application b of higher priority on type v, (V, A, A),
-            ≥ 1, in place of what the utilisations leave: a job below another one takes 1 + Σ_b (below - 1) times as
-            long, b all its co-runners. None: by utilisation.
         memory: The memory of GPUs moves between jobs while they run; None: every share has its part of it.
         profile_s: Time for which a job of an application must have run on whole GPUs, without a change, before shares
             are open to jobs of that application [s], ≥ 0; 0: they always are.
@@ -69,7 +66,6 @@ class UtilisationModel(CoRunners):
         "idle_power_w": ([float], None),
         "fastest": bool,
         "profile_s?": float,
-        "below?": [[[float]]],
         "memory?": SCHEMA,
     }
 
@@ -79,7 +75,6 @@ class UtilisationModel(CoRunners):
     least_speed: float = LEAST_SPEED
     idle_power_w: NDArray[np.float64] | None = None
     fastest: bool = True
-    below: NDArray[np.float64] | None = None
     memory: SharedMemory | None = None
     profile_s: float = 0.0
 
@@ -100,8 +95,6 @@ class UtilisationModel(CoRunners):
             raise InputError("interference.least_speed", self.least_speed, allowed)
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
-        if self.below is not None:
-            object.__setattr__(self, "below", checked_factors("interference.below", self.below))
         checks.seconds("interference.profile_s", self.profile_s)
         self._check_power()
 
@@ -173,9 +166,6 @@ class UtilisationModel(CoRunners):
         if self.memory is not None and self.memory.iteration_s.shape != shape:
             found = self.memory.iteration_s.shape
             raise InputError("interference.memory.iteration_s", found, f"{shape}: types, applications")
-        wanted = (types, applications, applications)
-        if self.below is not None and self.below.shape != wanted:
-            raise InputError("interference.below", self.below.shape, f"{wanted}: GPU types, applications")
 
     def _check_idle_power(self, instance: Instance) -> None:
         """Check that the idle-power saving of a GPU is at most the power that its node draws for it."""
@@ -189,10 +179,10 @@ class UtilisationModel(CoRunners):
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields in files, the table first; `below`, `memory` and `profile_s` only where it has them."""
+        """Return the fields in files, the table first; `memory` and `profile_s` only where it has them."""
         values = {name: getattr(self, name) for name in (field.rstrip("?") for field in self.schema)}
         values["memory"] = None if self.memory is None else self.memory.fields()
-        for name in ("below", "memory", "profile_s"):
+        for name in ("memory", "profile_s"):
             if values[name] is None or (name == "profile_s" and not self.profile_s):
                 del values[name]
         return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
@@ -209,26 +199,22 @@ class UtilisationModel(CoRunners):
             read["idle_power_w"] = np.array(read["idle_power_w"])
         if "memory" in read:
             read["memory"] = SharedMemory.of_fields(read["memory"])
-        if "below" in read:
-            read["below"] = array_of("interference.below", read["below"], 3)
         return cls(**read)
 
     def alike(self, types: Sequence[int], configurations: Sequence[int]) -> Self:  # noqa: ARG002 - of others
         """Return the model for GPU types that are each like one of the present ones."""
-        base, idle, below, memory = list(types), self.idle_power_w, self.below, self.memory
+        base, idle, memory = list(types), self.idle_power_w, self.memory
         return replace(
             self,
             utilisation=self.utilisation[base],
             idle_power_w=None if idle is None else idle[base],
-            below=None if below is None else below[base],
             memory=None if memory is None else replace(memory, iteration_s=memory.iteration_s[base]),
         )
 
     def most_slowdown(self, least_share: float) -> float:
         """Return the greatest possible factor, where no share is smaller than `least_share`."""
-        pairs = 1.0 if self.below is None else 1.0 + (float(self.below.max(initial=1.0)) - 1.0) / least_share
         moved = 0.0 if self.memory is None else self.memory.longest()
-        return moved + max(pairs, (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed)
+        return moved + (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed
 
     def __repr__(self) -> str:
         return checks.short_repr(self)
@@ -243,8 +229,7 @@ class UtilisationModel(CoRunners):
         same = numbers == (other.overhead, other.least_speed, other.fastest, other.profile_s)
         same = same and np.array_equal(self.filled, other.filled)
         same = same and np.array_equal(self.utilisation, other.utilisation) and self.memory == other.memory
-        for own, its in ((self.idle_power_w, other.idle_power_w), (self.below, other.below)):
-            same = same and (own is its if own is None or its is None else np.array_equal(own, its))
-        return same
+        own, its = self.idle_power_w, other.idle_power_w
+        return same and (own is its if own is None or its is None else np.array_equal(own, its))
 
     __hash__ = None  # type: ignore[assignment]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from dataclasses import replace
 
 from gpusched_experiments.report.chart import Chart, Panel, series
@@ -87,6 +88,7 @@ def test_a_part_runs_once_and_again_if_its_settings_change(tmp_path):
     assert "| share late | fitted |  | 0.5 | ≤ 0.1 | **no** |  |" in page
     assert "| ratio | prediction |  | n/a | ≥ 1 | **no** |  |" in page
     assert "pipeswitch-made-up.svg" in page
+    assert re.findall(r"^- (\w+): how fast memory that is not pinned", page, re.MULTILINE) == ["pipeswitch"]
     assert (tmp_path / "pipeswitch-made-up.svg").read_bytes() == b"drawn"
 
 

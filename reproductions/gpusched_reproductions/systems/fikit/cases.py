@@ -12,14 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
-from gpusched_reproductions.systems.fikit.device import (
-    BACKGROUND_UTILISATION,
-    LAUNCH_S,
-    OUTSTANDING,
-    Shared,
-    fill_gaps,
-    in_order,
-)
+from gpusched_reproductions.systems.fikit.device import LAUNCH_S, OUTSTANDING, Shared, fill_gaps, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,8 +26,8 @@ JITTER = 0.2
 REQUESTS = 20
 GAP_EVERY = (1, 5, 20, 200)
 """After how many kernels a gap comes: training has few long gaps, inference many."""
-DEPTHS = (1, 2, 3, 4)
-_FREE_S = 0.0  # launching costs nothing where the depth is given
+BACKGROUND_UTILISATION = 0.9
+"""Part of the time for which a job that waits keeps the GPU busy alone, if nothing else is given: an assumption."""
 
 
 class Case(NamedTuple):
@@ -54,18 +47,12 @@ class Case(NamedTuple):
     others_s: Floats
     starts: Ints
 
-    def filling(self) -> Shared:
-        return fill_gaps(*self, np.zeros(len(self.starts) - 1, dtype=np.int64))
+    def filling(self, utilisation: float = BACKGROUND_UTILISATION) -> Shared:
+        return fill_gaps(*self, np.zeros(len(self.starts) - 1, dtype=np.int64), utilisation)
 
-    def by_default(self, depth: int | None = None) -> Shared:
-        """Run the first job beside the one that waits in a FIFO queue.
-
-        Args:
-            depth: Kernels that the other job has launched at any time; None: as many as its process launches.
-        """
-        if depth is not None:
-            return in_order(self.kernels_s, self.gaps_s, self.others_s, _FREE_S, depth, -1.0)
-        pause_s = float(self.others_s.sum()) * (1.0 / BACKGROUND_UTILISATION - 1.0)
+    def by_default(self, utilisation: float = BACKGROUND_UTILISATION) -> Shared:
+        """Run the first job in a FIFO queue with the one that waits, which keeps the GPU busy so long alone."""
+        pause_s = float(self.others_s.sum()) * (1.0 / utilisation - 1.0)
         return in_order(self.kernels_s, self.gaps_s, self.others_s, LAUNCH_S, OUTSTANDING, pause_s)
 
     @property

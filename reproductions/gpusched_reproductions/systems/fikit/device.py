@@ -9,8 +9,6 @@ import numpy as np
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel
 
-BACKGROUND_UTILISATION = 0.9
-"""Part of the time for which a job in the background would keep the GPU busy alone: it launches kernels too."""
 LAUNCH_S, OUTSTANDING = 4.5e-6, 1000
 """Seconds from launch to launch, and launches of a process that may be outstanding before it blocks.
 
@@ -45,8 +43,7 @@ def in_order(kernels_s: Floats, gaps_s: Floats, other_s: Floats, launch_s: float
         other_s: Kernels of a request or iteration of the other job, which starts again and again [s], (L,); (0,): none.
         launch_s: Time from launch to launch [s].
         most: Launches of the other job that may be outstanding, ≥ 1.
-        pause_s: What the other job waits for after the last kernel of a request has ended [s]; < 0: it does not wait
-            for that end.
+        pause_s: What the other job waits for after the last kernel of a request has ended [s], ≥ 0.
 
     Returns:
         Times until the first job's last gap is over.
@@ -59,7 +56,7 @@ def in_order(kernels_s: Floats, gaps_s: Floats, other_s: Floats, launch_s: float
             others += other_s[k % count]
             ends[k % most] = free
             k += 1
-            launch = free + pause_s if pause_s >= 0.0 and k % count == 0 else max(launch + launch_s, ends[k % most])
+            launch = free + pause_s if k % count == 0 else max(launch + launch_s, ends[k % most])
         free = max(free, arrival) + kernels_s[i]
         arrival = free + gaps_s[i] if gaps_s[i] > 0.0 else arrival + launch_s
     return Shared(free + gaps_s[-1], others, 0.0)
@@ -90,7 +87,13 @@ def longest_that_fits(heads_s: Floats, ready_s: Floats, priority: Ints, now: flo
 
 @kernel
 def fill_gaps(
-    kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: Floats, starts: Ints, priority: Ints
+    kernels_s: Floats,
+    predicted_s: Floats,
+    gaps_s: Floats,
+    others_s: Floats,
+    starts: Ints,
+    priority: Ints,
+    utilisation: float,
 ) -> Shared:
     """Fill predicted gaps with kernels of the jobs that wait, until none fits (`longest_that_fits`).
 
@@ -103,6 +106,7 @@ def fill_gaps(
         others_s: Kernels of the jobs that wait, one job after the other [s].
         starts: Where those of each of the M jobs start there, and the end, (M + 1,).
         priority: The priority of every job that waits, (M,).
+        utilisation: Part of the time for which each of them would keep the GPU busy alone, in (0, 1].
     """
     jobs = priority.shape[0]
     place, ready, heads = np.zeros(jobs, dtype=np.int64), np.zeros(jobs), others_s[starts[:-1]].copy()
@@ -121,7 +125,7 @@ def fill_gaps(
             time = now + heads[job]
             others += heads[job]
             inside += min(time, arrival) - now
-            ready[job] = time + heads[job] * (1.0 / BACKGROUND_UTILISATION - 1.0)
+            ready[job] = time + heads[job] * (1.0 / utilisation - 1.0)
             place[job] = (place[job] + 1) % (starts[job + 1] - starts[job])
             heads[job] = others_s[starts[job] + place[job]]
             now = time

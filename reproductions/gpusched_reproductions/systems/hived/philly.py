@@ -23,7 +23,7 @@ FIRST, LAST = pl.datetime(2017, 10, 1), pl.datetime(2017, 12, 1)
 QUICK_LAST = pl.datetime(2017, 10, 15)
 LARGEST_TENANTS = 11
 HEADROOM = 1.3
-"""A tenant was promised so much more than it uses in the mean."""
+"""GPUs that a tenant was promised over those that it uses in the mean: not public, an assumption."""
 NODE_GPUS = 8
 GPU = GpuType("V100", gpu_power_w=250.0, node_base_power_w=350.0, memory_gib=16.0, max_gpus_per_node=NODE_GPUS)
 
@@ -49,7 +49,7 @@ class TenantTrace:
     promised: tuple[int, ...]
 
 
-def read_trace(path: Path, *, quick: bool) -> TenantTrace:
+def read_trace(path: Path, *, quick: bool, headroom: float = HEADROOM) -> TenantTrace:
     """Read October and November 2017 of the largest virtual clusters, by GPU time; quick: the jobs of two weeks.
 
     What tenants were promised follows from both months either way.
@@ -60,7 +60,7 @@ def read_trace(path: Path, *, quick: bool) -> TenantTrace:
     use = table.group_by("cluster").agg(pl.col("gpu_time").sum()).sort("gpu_time", "cluster", descending=True)
     use = use.head(LARGEST_TENANTS)
     months_s = (table["timestamp"].max() - table["timestamp"].min()).total_seconds()  # type: ignore[operator,union-attr]
-    promised = [int(np.ceil(HEADROOM * s / months_s)) for s in use["gpu_time"]]
+    promised = [int(np.ceil(headroom * s / months_s)) for s in use["gpu_time"]]
     if quick:
         table = table.filter(pl.col("timestamp") < QUICK_LAST)
     names = use["cluster"].to_list()

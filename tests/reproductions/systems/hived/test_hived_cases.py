@@ -11,7 +11,7 @@ import pytest
 from gpusched_baselines import HiveD
 from gpusched_env.errors import InputError
 from gpusched_env.workload import builtin_applications, with_tenancy
-from gpusched_reproductions.systems.hived import anomaly, conformance, episodes, philly
+from gpusched_reproductions.systems.hived import affinity, anomaly, conformance, episodes, philly
 from gpusched_reproductions.systems.hived.anomaly import Backfill
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
 from gpusched_reproductions.systems.hived.conformance import Cases, Pods
@@ -188,6 +188,23 @@ def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do():
     assert cells.completion_s.tolist() == private.completion_s.tolist()
 
 
+def test_the_price_of_affinity_is_the_delay_of_who_needs_a_whole_node(monkeypatch):
+    """The larger tenant waits 9 min on the emptiest nodes, whatever is promised here, and never with best fit."""
+    monkeypatch.setattr(affinity, "read_trace", lambda _path, **_settings: trace())
+    measured = affinity.run(True)
+    assert [check.ours for check in measured.checks] == [9.0, 0.0, 9.0, 0.0, 1.3, 1.3]
+    assert {check.kind for check in measured.checks} == {"own formula"}
+    assert [line.name for line in measured.chart.rows[0][0].series] == [anomaly.WAITS, anomaly.FITS]
+
+
+@pytest.mark.parametrize(
+    ("curve", "least"),
+    [({1.3: 99.0, 2.0: 5.0}, 1.3), ({1.3: 101.0, 2.0: 5.0}, 2.0), ({1.3: 9.0, 2.0: 101.0}, np.inf)],
+)
+def test_so_much_is_enough_from_which_on_no_delay_is_long(curve, least):
+    assert affinity.enough(curve) == least
+
+
 def test_a_job_that_spreads_waits_for_nobody_and_is_slower():
     shared = philly.with_spread(philly.shared_cluster(trace()), "V100")
     spread = anomaly.outcome(trace(), shared, Backfill("any nodes", emptiest=True))
@@ -224,3 +241,4 @@ def test_lending_costs_guaranteed_jobs_nothing():
 def test_the_largest_virtual_clusters_of_philly_have_the_gpus_that_they_were_promised():
     found = philly.read_trace(philly.TRACE, quick=False)
     assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 619, 11)
+    assert sum(philly.read_trace(philly.TRACE, quick=True, headroom=2.0).promised) == 949

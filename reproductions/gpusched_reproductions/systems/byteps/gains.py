@@ -1,4 +1,4 @@
-"""BytePS: spare machines that help jobs on several nodes to synchronise (Jiang et al., OSDI 2020).
+"""BytePS's gains over all-reduce, from bandwidths, and what the gains of the abstract need.
 
 All figures follow from bandwidths, sizes of models and the measured time of an iteration on one GPU: it computes, then
 synchronises, and nothing overlaps. What is added is one number for each kind of network: the bandwidth that all-reduce
@@ -9,18 +9,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from gpusched_env.model import Machine, iteration_s, network_load, traffic
-from gpusched_env.model.synchronisation import BYTEPS, PARAMETER_SERVER
+from gpusched_env.model import Machine, network_load
+from gpusched_env.model.synchronisation import BYTEPS
 from gpusched_env.workload import builtin_applications
-from gpusched_env.workload.tables.applications import RDMA
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.checks import Check, Measured, Part
+from gpusched_reproductions.systems.checks import Check, Measured
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from gpusched_experiments.report.chart import Series
 
@@ -33,10 +30,8 @@ ON_ONE_V100 = {"ResNet-50": "resnet50-imagenet-bs64", "VGG-16": "vgg16-imagenet-
 QUARTER = 0.25
 """Deviation that we call agreement: a quarter of the published gain, the same for all."""
 PERFORMANCE = "BytePS, docs/performance.md"
-PRACTICE = "BytePS, docs/best-practice.md"
 README = "BytePS, README: 70 and 90 %; an earlier docs/performance.md: +16 %"
 ABSTRACT = "BytePS, abstract: up to; which model it is, and its time on one GPU, are not in public data"
-HOROVOD_SOURCE = "Horovod's documentation and pull request 44"
 
 
 class Network(NamedTuple):
@@ -51,14 +46,6 @@ TCP = Network("NVLink, 20 Gb/s TCP", Machine.of("nvlink"), 2.5)
 PCIE = Network("PCIe alone, 100 Gb/s RDMA", Machine.of("pcie"), 12.5)
 PUBLISHED = {(TCP, "ResNet-50"): 44.0, (TCP, "VGG-16"): 100.0, (PCIE, "ResNet-50"): 7.0, (PCIE, "VGG-16"): 17.0}
 FITTED_TO = {TCP: "ResNet-50", PCIE: "VGG-16"}
-HOROVOD_GB_PER_S, HOROVOD_GPUS = 3.125, 4
-HOROVOD = {
-    "Inception V3": (134.4, 0.1088, {4: 15.0 / 16, 32: 0.90, 128: 0.90}, 10.0),
-    "ResNet-101": (119.4, 0.178, {4: 14.6 / 16, 32: 0.90, 128: 0.90}, 8.0),
-    "VGG-16": (130.9, 0.5536, {4: 13.7 / 16, 32: 0.79, 128: 0.68}, 0.6),
-}
-"""On machines of 4 P100 and 25 Gb/s: images a second on one P100, size of the model [GB], efficiency of all-reduce by
-number of machines, and speed-up of 16 GPUs with TensorFlow's parameter servers."""
 
 
 def compute_s(model: str, batch: int = BATCH) -> float:
@@ -89,7 +76,7 @@ def reached_by(network: Network) -> float:
     return all_reduce_s(network, model) / took
 
 
-def gains(_: bool) -> Measured:
+def run(_: bool) -> Measured:
     """Compare gains over all-reduce with the published ones: from bandwidths alone, then with one number a network."""
     where = f"{NODES} machines and {NODES} CPU machines, which are ours"
     checks = []
@@ -107,17 +94,12 @@ def gains(_: bool) -> Measured:
 
 
 def _others() -> tuple[Check, ...]:
-    """Compare what one machine gains, and what BERT-large does, with the number of the same kind of network."""
-    inside = 100.0 * (PCIE.machine.all_reduce_s(1, 1.0) / PCIE.machine.inside_s - 1.0)
+    """Compare what BERT-large gains with the number of the same kind of network, and two ways of copying."""
     ring = 2.0 * (256 - 1) / 256 / reached_by(PCIE)
     nvlink, nic = TCP.machine, PCIE.nic_gb_per_s
     past = 100.0 * (nvlink.beside_network_s(1.0, nic) / max(nvlink.inside_s, 1.0 / nic) - 1.0)
     bert = 100.0 * ((1.0 / 0.7) / (1.0 + (1.0 / 0.7 - 1.0) * network_load(BYTEPS, 32, 32, 0.0) / ring) - 1.0)
     return (
-        Check(
-            "one machine, PCIe alone: time of the ring over that of summing on the CPU, less 1 [%]",
-            inside, 20.0, 30.0, source=f"{PRACTICE}: 20 to 30 %", kind="prediction",
-        ),
         Check("NVLink, 100 Gb/s, k = n: time of copies beside the network, over copies past it, less 1 [%]", past),
         Check(
             "BERT-large, 256 GPUs, 100 Gb/s RDMA, where all-reduce has 70 % (32 CPU machines: ours): gain [%]",
@@ -147,39 +129,7 @@ def headlines(_: bool) -> Measured:
     return Measured(tuple(checks))
 
 
-def horovod_efficiency(model: str, nodes: int, load: Callable[[int], float]) -> float:
-    """Return the efficiency on Horovod's machines, from bandwidths alone; `load` in sizes of the model."""
-    rate, model_gb, *_ = HOROVOD[model]
-    alone = BATCH / rate
-    return alone / (alone + load(nodes) * model_gb / HOROVOD_GB_PER_S)
-
-
-def ring_load(nodes: int) -> float:
-    return Machine(HOROVOD_GPUS, 1).all_reduce_s(nodes, 1.0)
-
-
-def server_load(nodes: int) -> float:
-    """Return what each of Horovod's machines sends if it is a server too, and each of its GPUs sends on its own."""
-    return HOROVOD_GPUS * network_load(PARAMETER_SERVER, nodes, 0.0, 0.0)
-
-
-def horovod(_: bool) -> Measured:
-    checks, errors = [], []
-    for model, (rate, model_gb, measured, servers) in HOROVOD.items():
-        ours = 16.0 * horovod_efficiency(model, 4, server_load)
-        what = f"{model}, 16 P100, 25 Gb/s, TensorFlow's parameter servers, bandwidths alone: speed-up"
-        checks.append(Check.within(what, ours, servers, QUARTER, HOROVOD_SOURCE))
-        for nodes, efficiency in measured.items():
-            alone = BATCH / rate
-            took = iteration_s(alone * nodes, RDMA * model_gb / HOROVOD_GB_PER_S, 0.0, nodes, traffic(nodes, 0.0))
-            errors.append(100.0 * (alone / took - efficiency))
-    rms = float(np.sqrt(np.mean(np.square(errors))))
-    what = "nine efficiencies of all-reduce with 0.6 of its time exposed, rms error [points]"
-    fitted = Check(what, rms, source=HOROVOD_SOURCE, kind="fitted")
-    return Measured((*checks, fitted), _efficiency_chart())
-
-
-def _line(name: str, points: Iterable[tuple[float, float]]) -> Series:
+def line(name: str, points: Iterable[tuple[float, float]]) -> Series:
     return series(name, ((x, Estimate(y, None, 1)) for x, y in points))
 
 
@@ -190,38 +140,9 @@ def _gain_chart() -> Chart:
     titles = {1.0: "Bandwidths alone", reached: f"All-reduce at {reached:.2f} of the link, fitted to ResNet-50"}
     panels = []
     for part, title in titles.items():
-        lines = tuple(_line(m, ((k, gain(TCP, m, k, part)) for k in range(NODES + 1))) for m in MODEL_GB)
+        lines = tuple(line(m, ((k, gain(TCP, m, k, part)) for k in range(NODES + 1))) for m in MODEL_GB)
         panel = Panel(
             title, "spare machines", "gain over all-reduce", lines, percent=True, levels=levels, y_range=(0.0, 1.15)
         )
         panels.append(panel)
     return Chart(f"BytePS over all-reduce, {NODES} machines, {TCP.name}", (tuple(panels),), panel_inches=(5.0, 3.8))
-
-
-def _efficiency_chart() -> Chart:
-    """Draw efficiency by number of GPUs and backend, beside the published points."""
-    backends: dict[str, Callable[[int], float]] = {
-        "all-reduce": ring_load,
-        "parameter servers": server_load,
-        "BytePS, no spare machine": lambda n: network_load(BYTEPS, n, 0.0, 0.0),
-        "BytePS, one a machine": lambda n: network_load(BYTEPS, n, n, 0.0),
-    }
-    panels = []
-    for model in ("ResNet-101", "VGG-16"):
-        lines = [
-            _line(name, ((HOROVOD_GPUS * n, horovod_efficiency(model, n, sent)) for n in (2, 4, 8, 16, 32, 64, 128)))
-            for name, sent in backends.items()
-        ]
-        measured, servers = HOROVOD[model][2:]
-        lines.append(_line("all-reduce, published", ((HOROVOD_GPUS * n, own) for n, own in measured.items())))
-        lines.append(_line("parameter servers, published", ((16, servers / 16),)))
-        panels.append(Panel(model, "GPUs", "efficiency", tuple(lines), percent=True, logarithmic="x"))
-    title = "Bandwidths alone: 4 P100 a machine, 25 Gb/s"
-    return Chart(title, (tuple(panels),), panel_inches=(5.0, 3.8))
-
-
-PARTS = (
-    Part("byteps", "gains", "gains over all-reduce, from bandwidths, published and ours", gains),
-    Part("byteps", "headlines", "what the gains of the abstract need", headlines),
-    Part("byteps", "horovod", "all-reduce and parameter servers, as measured by others", horovod),
-)
