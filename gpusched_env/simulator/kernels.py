@@ -69,6 +69,7 @@ from gpusched_env.simulator.planned import (
     TIMER,
     PlannedPolicy,
     begin_plan,
+    can_place_on,
     empty_as,
     end_plan,
     give,
@@ -77,6 +78,7 @@ from gpusched_env.simulator.planned import (
     keep,
     restore,
     set_timer_at,
+    show_nodes,
     write_plan,
 )
 from gpusched_env.simulator.policy import FREE_COLUMNS
@@ -130,6 +132,7 @@ __all__ = [
     "bill_rate",
     "bin_of",
     "can_place",
+    "can_place_on",
     "can_resize",
     "chain_of",
     "charge",
@@ -196,6 +199,7 @@ __all__ = [
     "share_units",
     "sharing_numbers",
     "should_consolidate",
+    "show_nodes",
     "slots",
     "speed_beside",
     "speed_by_utilisation",

@@ -17,7 +17,7 @@ from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import further_places
-from gpusched_env.simulator.placement.placement import place, resize, set_preferred_node
+from gpusched_env.simulator.placement.placement import can_place, place, resize, set_preferred_node
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -75,6 +75,25 @@ def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
         for k in range(further_places(board)):
             jobs[order[i], at.JOB_COLUMNS + k] = held[i, HELD_BEFORE + k]
     _copy(nodes, kept)
+
+
+@kernel
+def show_nodes(board: Board, shown: Ints) -> None:
+    """Show the nodes as another table has them, with what is free there; the power of the site stays as it is."""
+    kilowatts = board.clock[at.KW]
+    _copy(board.nodes, shown)
+    measure(board)
+    board.clock[at.KW] = kilowatts
+
+
+@kernel
+def can_place_on(board: Board, job: int, config: int, node: int) -> bool:
+    """Whether a job, which holds nothing, can be placed with a configuration, on a node where it fits."""
+    preferred = board.jobs[job, at.PREFERRED_NODE]
+    board.jobs[job, at.PREFERRED_NODE] = node
+    fits: bool = can_place(board, job, config)
+    board.jobs[job, at.PREFERRED_NODE] = preferred
+    return fits
 
 
 @kernel

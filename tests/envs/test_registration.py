@@ -57,7 +57,11 @@ def test_registering_twice_does_nothing():
     assert set(IDS) <= set(before)
 
 
-@pytest.mark.parametrize("name", IDS)
+COMPILED = [name for name in IDS if name not in ("gpusched_env/Failures-v0", "gpusched_env/FailuresFlat-v0")]
+"""Those whose kernels `gpusched warm-up` compiles; the others are in the tests of their mechanisms."""
+
+
+@pytest.mark.parametrize("name", COMPILED)
 def test_both_checkers_are_silent(name):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     with warnings.catch_warnings():

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gpusched_env import InputError, Scenario, load_scenario, make_instance
 from gpusched_env.mechanisms.failures.checkpoints import daly_interval_s, expected_factor, young_interval_s
-from gpusched_env.mechanisms.failures.drawing import Clock, draw_outages
+from gpusched_env.mechanisms.failures.drawing import NodeClock, draw_outages
 from gpusched_env.mechanisms.failures.model import NAME, Failures, Outage, read_outages
 from gpusched_env.mechanisms.failures.slurm_events import expanded, read_events
 from gpusched_env.workload import scenario_toml
@@ -197,10 +197,10 @@ def in_use(places: int, spares: int, per_hour: float, repairs_per_hour: float) -
     return float(weights @ using / weights.sum())
 
 
-def clocks(count: int, seed: int = 0) -> list[Clock]:
+def clocks(count: int, seed: int = 0) -> list[NodeClock]:
     """Return nodes that fail after 20 h on average, and are repaired in 10 h."""
     streams = np.random.default_rng(seed).spawn(count)
-    return [Clock(n, 20 * HOUR, 1.0, 10 * HOUR, math.inf, HOUR, rng) for n, rng in enumerate(streams)]
+    return [NodeClock(n, 20 * HOUR, 1.0, 10 * HOUR, math.inf, HOUR, rng) for n, rng in enumerate(streams)]
 
 
 @pytest.mark.parametrize("spares", [0, 1, 3])

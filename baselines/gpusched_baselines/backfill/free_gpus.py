@@ -122,14 +122,12 @@ def free_now(board: Board) -> Ints:
 @kernel
 def show(board: Board, free: Ints) -> None:
     """Write a table of free GPUs to the nodes; what jobs hold there, and the power of that, is not changed."""
-    shown, kilowatts = board.nodes.copy(), board.clock[at.KW]
+    shown = board.nodes.copy()
     for n in range(free.shape[0]):
         shown[n, at.FREE] = free[n, 0]
         for gpu in range(free.shape[1] - 1):
             shown[n, at.NODE_COLUMNS + gpu] = at.UNITS - free[n, 1 + gpu]
-    sim.restore(board, np.empty(0, dtype=np.int64), np.empty((0, 0)), shown)
-    sim.measure(board)
-    board.clock[at.KW] = kilowatts
+    sim.show_nodes(board, shown)
 
 
 @kernel
@@ -158,16 +156,6 @@ def subtract(free: Ints, n: int, column: int, amount: int) -> bool:
 
 
 @kernel
-def _can_start_on(board: Board, job: int, config: int, node: int) -> bool:
-    """Whether a job may start on a node now, also by the power that it then draws."""
-    preferred = board.jobs[job, at.PREFERRED_NODE]
-    board.jobs[job, at.PREFERRED_NODE] = node
-    fits: bool = sim.can_place(board, job, config)
-    board.jobs[job, at.PREFERRED_NODE] = preferred
-    return fits
-
-
-@kernel
 def start_within(board: Board, job: int, config: int, free: Ints, starts: bool) -> Ints:
     """Find a place for a job in a table of free GPUs, (N, 1 + G); with `starts` place it there, else change nothing.
 
@@ -188,7 +176,7 @@ def start_within(board: Board, job: int, config: int, free: Ints, starts: bool) 
     sim.restore(board, chain[:0], np.empty((0, 0)), real)  # the nodes alone, with the chains of other jobs
     sim.measure(board)
     if starts and node >= 0:
-        if not _can_start_on(board, job, config, node) or (
+        if not sim.can_place_on(board, job, config, node) or (
             slot >= 0 and not sim.has_room(board, config, node, slot, False)
         ):
             return taken[:0]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class NodeClock:
     """The times between the outages of a node.
 
     Args:
@@ -51,7 +51,7 @@ class Clock:
 
 
 def draw_outages(
-    clocks: Sequence[Clock], spares: int, spare_s: float, notice_s: float, end_s: float
+    clocks: Sequence[NodeClock], spares: int, spare_s: float, notice_s: float, end_s: float
 ) -> Iterator[Outage]:
     """Draw the outages of the nodes of a GPU type until a time; a node in the pool of spare ones is down, too.
 
@@ -69,9 +69,9 @@ def draw_outages(
     first = len(clocks) - spares
     pool, missing = deque(clocks[first:]), 0
     since = {clock.node: (0.0, 0.0) for clock in pool}  # its outage was announced, and began [s]
-    events: list[tuple[float, int, bool, float, float, Clock]] = []
+    events: list[tuple[float, int, bool, float, float, NodeClock]] = []
 
-    def use(clock: Clock, from_s: float) -> None:
+    def use(clock: NodeClock, from_s: float) -> None:
         down_s, notice, mean_s = clock.down(from_s, notice_s)
         if down_s <= end_s:
             heapq.heappush(events, (down_s, clock.node, True, notice, mean_s, clock))

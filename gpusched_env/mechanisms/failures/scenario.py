@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.failures.checkpoints import Rule
-from gpusched_env.mechanisms.failures.drawing import Clock, draw_outages
+from gpusched_env.mechanisms.failures.drawing import NodeClock, draw_outages
 from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures, Outage, read_outages
 from gpusched_env.mechanisms.failures.slurm_events import expanded, is_slurm, read_events
 from gpusched_env.workload.scenario.settings import (
@@ -101,12 +101,12 @@ class FailureTable(MechanismTable):
         return read_events(path, names, self.outages_begin)
 
     def _drawn(self, instance: Instance, rng: Generator) -> Iterator[Outage]:
-        clocks: dict[str, list[Clock]] = {}
+        clocks: dict[str, list[NodeClock]] = {}
         for n, (node, own) in enumerate(zip(instance.nodes, rng.spawn(len(instance.nodes)), strict=True)):
             per_day = self._per_day(node.gpus) * (self.lemon_factor if own.random() < self.lemons else 1.0)
             failure_s = SECONDS_PER_DAY / per_day if per_day > 0.0 else math.inf
             spot_s = self.spot_h * HOUR if node.gpu_type in self.spot_types else math.inf
-            clock = Clock(n, failure_s, self.shape, self.repair_h * HOUR, spot_s, self.spot_away_h * HOUR, own)
+            clock = NodeClock(n, failure_s, self.shape, self.repair_h * HOUR, spot_s, self.spot_away_h * HOUR, own)
             clocks.setdefault(node.gpu_type, []).append(clock)
         for name, own_clocks in clocks.items():
             if self.spares >= len(own_clocks):

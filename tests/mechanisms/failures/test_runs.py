@@ -9,9 +9,11 @@ import subprocess
 import sys
 from dataclasses import replace
 
+import gymnasium
 import numba
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
 
 from gpusched_baselines import make_policy
 from gpusched_env import (
@@ -287,6 +289,13 @@ def test_environments_have_features_of_failures_alone_and_side_by_side():
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
+@pytest.mark.parametrize("name", ["gpusched_env/Failures-v0", "gpusched_env/FailuresFlat-v0"])
+def test_the_checkers_find_nothing_in_the_environments_of_the_track(name):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    check_env(gymnasium.make(name, settings={"jobs.count": 5}).unwrapped, skip_render_check=True)
+    checker.check_env(gymnasium.make(name, settings={"jobs.count": 5}), warn=True)
+
+
 def test_python_gives_the_same_bits(tmp_path):
     program = (
         "import json, sys; from pathlib import Path; from gpusched_baselines import make_policy;"
