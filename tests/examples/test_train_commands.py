@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/train.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
-LONG = tuple(f"--out runs/{name}" for name in ("two", "larger", "slack", "es", "mixture"))
+LONG = tuple(f"--out runs/{name}" for name in ("two", "larger", "slack", "es", "mixture", "day-ahead"))
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
 
 
@@ -28,7 +28,7 @@ def commands() -> list[str]:
     """Return every command of `--help` and the pages that trains, each once."""
     shown = CliRunner(env={"COLUMNS": "300", "TERM": "dumb"}).invoke(app, ["train", "--help"]).stdout
     texts = [shown, *((ROOT / page).read_text(encoding="utf-8") for page in PAGES)]
-    found = {line.strip() for text in texts for line in re.findall(r"gpusched (train -[^\n`*│|]*--out [\w/]+)", text)}
+    found = {line.strip() for text in texts for line in re.findall(r"gpusched (train -[^\n`*│|]*--out [\w/-]+)", text)}
     return sorted(found)
 
 
