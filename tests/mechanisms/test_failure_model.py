@@ -116,10 +116,22 @@ def test_slurms_events_are_outages(tmp_path):
         (["gpu[01-03]"], "yesterday", r"outages_begin.*2026-01-31T12:00:00"),
         (["gpu[3-1]"], "2026-01-01", r"such as gpu01 or gpu\[01-16,20\]"),
         (["gpu[01-03", "x"], "2026-01-01", "such as gpu01"),
+        (["gpu[1-999999999]"], "2026-01-01", "at most 100000 nodes"),
+        (["gpu[01-03]"], "2026-01-01T00:00:00+01:00", "without a time zone"),
         (["gpu01", "gpu[1-2]", "gpu01"], "2026-01-01", "each name once"),
     ):
         with pytest.raises(InputError, match=words):
             make_instance(own.replace({"failures.outages_nodes": names, "failures.outages_begin": begin}), 0)
+    (tmp_path / "events.txt").write_bytes(
+        EVENTS.encode() + b"c|gpu02|2026-01-01T01:00:00|2026-01-01T02:00:00|MAINT|\xfc"
+    )
+    assert len(read_events(tmp_path / "events.txt", ["gpu[01-03]"], "2026-01-01")) == 5
+    (tmp_path / "events.txt").write_text(EVENTS + "c|gpu02\n")
+    with pytest.raises(InputError, match="TimeStart = None"):
+        make_instance(own, 0)
+    (tmp_path / "events.txt").write_text("node,noticed_h,down_h,up_h\n")
+    with pytest.raises(InputError, match=r"outages_nodes.*nothing, unless .*events of Slurm"):
+        make_instance(own, 0)
     assert expanded(["gpu[01-03,7]x", "last"]) == ["gpu01x", "gpu02x", "gpu03x", "gpu7x", "last"]
 
 

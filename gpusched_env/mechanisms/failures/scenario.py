@@ -94,6 +94,9 @@ class FailureTable(MechanismTable):
     def _read(self, instance: Instance) -> list[Outage]:
         path, names = Path(self.outages_file), expanded(self.outages_nodes)
         if not (path.is_file() and is_slurm(path)):
+            if names or self.outages_begin:
+                field, value = ("nodes", names) if names else ("begin", self.outages_begin)
+                raise InputError(f"failures.outages_{field}", value, f"nothing, unless {path} has events of Slurm")
             return read_outages(path)
         if len(names) != len(instance.nodes):
             allowed = f"{len(instance.nodes)} names, one for each node of the instance"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 COLUMNS = ("NodeName", "TimeStart", "TimeEnd", "State")
 NO_END = ("", "Unknown", "None")
 ALLOWED = "names of nodes such as gpu01 or gpu[01-16,20]"
+MOST = 100_000  # nodes of a list
 
 
 def is_slurm(path: Path) -> bool:
@@ -42,7 +44,7 @@ def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
     """
     names = {name: n for n, name in enumerate(expanded(nodes))}
     start = _time("failures.outages_begin", begin)
-    with path.open(encoding="utf-8", newline="") as file:
+    with path.open(encoding="utf-8", errors="replace", newline="") as file:
         rows = [row for row in csv.DictReader(file, delimiter="|") if row["NodeName"] in names]
     if not rows:
         raise InputError("failures.outages_nodes", list(nodes), f"names of nodes that have events in {path}")
@@ -51,7 +53,7 @@ def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
         since = (_time("TimeStart", row["TimeStart"]) - start).total_seconds()
         until = math.inf if row["TimeEnd"] in NO_END else (_time("TimeEnd", row["TimeEnd"]) - start).total_seconds()
         if until > 0.0:
-            found.append((names[row["NodeName"]], max(0.0, since), until, "DOWN" in row["State"].upper()))
+            found.append((names[row["NodeName"]], max(0.0, since), until, "DOWN" in (row["State"] or "").upper()))
     last = max([time for _, *times, _ in found for time in times if time < math.inf], default=0.0)
     return [
         Outage(node, since, since, until) if is_down else Outage(node, since, min(until, max(since, last)), until)
@@ -66,7 +68,7 @@ def expanded(nodes: Sequence[str]) -> list[str]:
         InputError: A list has the wrong form, or a name stands twice.
     """
     names = [name for text in nodes for name in _of_list(text)]
-    twice = next((name for name in names if names.count(name) > 1), None)
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
     if twice is not None:
         raise InputError("failures.outages_nodes", twice, "each name once")
     return names
@@ -80,14 +82,19 @@ def _of_list(text: str) -> Iterator[str]:
         first, _, last = part.partition("-")
         if part and not (first.isdigit() and (last or first).isdigit() and int(first) <= int(last or first)):
             raise InputError("failures.outages_nodes", text, ALLOWED)
-        numbers = range(int(first), int(last or first) + 1) if part else ()
+        numbers = range(int(first), int(last or first) + 1) if part else range(0)
+        if len(numbers) > MOST:
+            raise InputError("failures.outages_nodes", text, f"at most {MOST} nodes in a list")
         yield from (f"{match[1]}{n:0{len(first)}d}{match[3]}" for n in numbers)
     if match[2] is None:
         yield text
 
 
-def _time(field: str, text: str) -> datetime:
+def _time(field: str, text: str | None) -> datetime:
     try:
-        return datetime.fromisoformat(text)
+        made = datetime.fromisoformat(text or "")
     except ValueError as error:
         raise InputError(field, text, "a time such as 2026-01-31T12:00:00") from error
+    if made.tzinfo is not None:
+        raise InputError(field, text, "a time such as 2026-01-31T12:00:00, without a time zone")
+    return made

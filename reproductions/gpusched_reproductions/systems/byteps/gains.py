@@ -58,7 +58,7 @@ def all_reduce_s(network: Network, model: str, nodes: int = NODES) -> float:
 
 
 def byteps_s(network: Network, model: str, spare: float, nodes: int = NODES) -> float:
-    """Return the time of BytePS with so many spare machines [s]: the slower of machine and network."""
+    """Return the time of BytePS with a number of spare machines [s]: the slower of machine and network."""
     over = network_load(BYTEPS, nodes, spare, 0.0) / network.nic_gb_per_s
     return max(network.machine.inside_s, over) * MODEL_GB[model]
 

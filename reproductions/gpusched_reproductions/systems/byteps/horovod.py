@@ -76,7 +76,7 @@ def run(_: bool) -> Measured:
 
 
 def _efficiency_chart() -> Chart:
-    """Draw efficiency by number of GPUs and backend, beside the published points."""
+    """Draw efficiency by number of GPUs and backend, with the published points."""
     backends: dict[str, Callable[[int], float]] = {
         "all-reduce": ring_load,
         "parameter servers": server_load,

@@ -49,7 +49,7 @@ def ring_gb_per_s() -> float:
 
 
 def images_per_s(model: str, nodes: int) -> tuple[float, float]:
-    """Return the images a second of the ring and of BytePS, with as many CPU machines, on so many machines."""
+    """Return the images a second of the ring and of BytePS, on a number of machines, with as many CPU machines."""
     ring, connection = (TCP._replace(nic_gb_per_s=rate) for rate in (ring_gb_per_s(), CONNECTION_GB_PER_S))
     images, alone = TCP.machine.gpus * nodes * BATCH, _alone_s(model)
     sync = all_reduce_s(ring, model, nodes), byteps_s(connection, model, nodes, nodes)
