@@ -137,8 +137,9 @@ def old_policies(folder: Path) -> dict[str, str]:
 
 
 def described(policies: dict[str, str]) -> str:
-    commits = {since[:8]: [p for p, own in policies.items() if own == since] for since in policies.values()}
-    return "; ".join(f"old since {since}: {', '.join(names)}" for since, names in commits.items())
+    """Return a sentence on the policies of an old table."""
+    named = ", ".join(f"{policy} ({since[:8]})" for policy, since in policies.items())
+    return f"costs of these policies have changed since the table was made: {named}"
 
 
 def _shown(table: Path) -> tuple[set[str], set[str]]:
@@ -165,7 +166,7 @@ def on_page_markdown(markdown: str, page: object, **_: object) -> str:
     """Mark a page with an old table; called by mkdocs for every page."""
     path = ROOT / "docs" / str(page.file.src_path)  # type: ignore[attr-defined]
     old = old_policies(path.parent) if path.name == "table.md" and (path.parent / "table.csv").is_file() else {}
-    return f'!!! warning "Old"\n    {described(old)}\n\n{markdown}' if old else markdown
+    return f'!!! warning "Old"\n    The {described(old)}.\n\n{markdown}' if old else markdown
 
 
 if __name__ == "__main__":

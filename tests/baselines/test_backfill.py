@@ -34,6 +34,7 @@ from gpusched_env.simulator.kernels import at
 from gpusched_env.simulator.policy import environment_columns
 from instances import CERTAIN, random_instance
 from refusals import refused
+from run_files import audited
 from small_instances import kilowatt_cluster
 
 if TYPE_CHECKING:
@@ -417,7 +418,9 @@ def test_a_weight_below_zero_and_a_half_life_of_zero_are_refused():
 
 
 @pytest.mark.parametrize("policy", ["slurm-backfill", "multifactor", "easy", "conservative"])
-def test_under_a_cap_that_binds_jobs_start(policy):
+def test_under_a_cap_that_binds_jobs_start_and_stay_under_it(policy, tmp_path):
     """GPUs of other nodes, which a start may not use, draw no power then: else no start would be under the cap."""
     instance = make_instance(load_scenario("cap").replace({"jobs.count": 12}), 0)
-    assert np.isfinite(simulate(instance, make_policy(policy)).completion_s).all()
+    result = simulate(instance, make_policy(policy))
+    assert np.isfinite(result.completion_s).all()
+    assert audited(result, tmp_path / "run") == []

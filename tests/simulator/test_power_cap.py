@@ -15,6 +15,7 @@ from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import can_place_on, place, show_nodes
 from run_files import audited
 from scripted import Scripted
 from small_instances import hours_job, kilowatt_cluster
@@ -43,6 +44,34 @@ def test_the_base_power_of_a_node_counts_when_it_is_switched_on():
     """The first job draws 1.5 kW with the node, the second 1 kW more."""
     assert simulate(two_jobs(constant(2.4), base_w=500.0), make_policy("edf")).start_s.tolist() == [0.0, HOUR]
     assert simulate(two_jobs(constant(2.5), base_w=500.0), make_policy("edf")).start_s.tolist() == [0.0, 0.0]
+
+
+def test_a_job_may_go_to_the_node_that_is_on_and_not_to_one_whose_base_power_is_too_much():
+    """The first job draws 1.5 kW with its node. On that node the second draws 1 kW, on the other 1.5 kW."""
+    made = kilowatt_cluster([hours_job(9.0, {ONE: 1.0}) for _ in range(2)], [2, 2], [ONE], 500.0)
+    state = State(made.with_mechanisms(constant(2.6)))
+    state.advance()
+    state.begin_round(False)
+    board = state.board
+    assert place(board, 0, 0)
+    on = int(board.jobs[0, at.NODE])
+    preferred = board.jobs[1, at.PREFERRED_NODE]
+    assert [can_place_on(board, 1, 0, node) for node in (on, 1 - on)] == [True, False]
+    assert board.jobs[1, at.PREFERRED_NODE] == preferred
+
+
+def test_other_nodes_are_shown_without_a_change_of_the_power():
+    made = kilowatt_cluster([hours_job(9.0, {ONE: 1.0})], [2, 2], [ONE], 500.0)
+    state = State(made.with_mechanisms(constant(2.6)))
+    state.advance()
+    state.begin_round(False)
+    board = state.board
+    shown = board.nodes.copy()
+    shown[0, at.FREE] = 0
+    show_nodes(board, shown)
+    assert (board.nodes[:, at.FREE].tolist(), board.clock[at.KW]) == ([0, 2], 0.0)
+    assert place(board, 0, 0)
+    assert board.jobs[0, at.NODE] == 1
 
 
 def test_what_a_policy_leaves_above_a_cap_that_falls_is_paused_with_least_pressure_first():
