@@ -78,12 +78,16 @@ def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
 
 
 @kernel
-def show_nodes(board: Board, shown: Ints) -> None:
-    """Show the nodes as another table has them, with what is free there; the power of the site stays as it is."""
+def show_nodes(board: Board, shown: Ints, powered: bool) -> None:
+    """Show the nodes as another table has them, with what is free there.
+
+    With `powered`, GPUs that are not free there draw power; else the power of the site stays as it is.
+    """
     kilowatts = board.clock[at.KW]
     _copy(board.nodes, shown)
     measure(board)
-    board.clock[at.KW] = kilowatts
+    if not powered:
+        board.clock[at.KW] = kilowatts
 
 
 @kernel

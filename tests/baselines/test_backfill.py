@@ -30,6 +30,7 @@ from gpusched_env import (
     make_instance,
     simulate,
 )
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.simulator.kernels import at
 from gpusched_env.simulator.policy import environment_columns
 from instances import CERTAIN, random_instance
@@ -415,6 +416,18 @@ def test_a_weight_below_zero_and_a_half_life_of_zero_are_refused():
     for value in (0.0, None, "x"):
         with refused("half_life_s", value, "> 0"):
             Multifactor(half_life_s=value)
+
+
+@pytest.mark.parametrize("cap_kw", [4.5, 5.0])
+@pytest.mark.parametrize("policy", [Easy(), Conservative()])
+def test_reservations_are_kept_under_a_cap(policy, cap_kw):
+    """3 of 8 GPUs are held until 100 s, and 4 are reserved from then on. A stream of jobs on one GPU delays neither.
+
+    Each GPU draws 1 kW: the cap leaves room for the reservation alone, or for it and one more job.
+    """
+    rows = [(0.0, 3, 100.0, 1.0), (1.0, 4, 50.0, 1.0), *((2.0 + 20.0 * i, 1, 60.0, 1.0) for i in range(20))]
+    instance = queue(rows, (4, 4)).with_mechanisms(PowerCap((0.0,), (cap_kw,)))
+    assert simulate(instance, policy).start_s[1] == 100.0
 
 
 @pytest.mark.parametrize("policy", ["slurm-backfill", "multifactor", "easy", "conservative"])

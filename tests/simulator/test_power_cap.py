@@ -60,15 +60,20 @@ def test_a_job_may_go_to_the_node_that_is_on_and_not_to_one_whose_base_power_is_
     assert board.jobs[1, at.PREFERRED_NODE] == preferred
 
 
-def test_other_nodes_are_shown_without_a_change_of_the_power():
+def test_other_nodes_are_shown_with_the_power_of_what_is_not_free_there_or_without():
     made = kilowatt_cluster([hours_job(9.0, {ONE: 1.0})], [2, 2], [ONE], 500.0)
     state = State(made.with_mechanisms(constant(2.6)))
     state.advance()
     state.begin_round(False)
     board = state.board
-    shown = board.nodes.copy()
+    kept, shown = board.nodes.copy(), board.nodes.copy()
     shown[0, at.FREE] = 0
-    show_nodes(board, shown)
+    show_nodes(board, shown, True)
+    assert board.clock[at.KW] == 2.5
+    show_nodes(board, shown, False)
+    assert (board.nodes[:, at.FREE].tolist(), board.clock[at.KW]) == ([0, 2], 2.5)
+    show_nodes(board, kept, True)
+    show_nodes(board, shown, False)
     assert (board.nodes[:, at.FREE].tolist(), board.clock[at.KW]) == ([0, 2], 0.0)
     assert place(board, 0, 0)
     assert board.jobs[0, at.NODE] == 1

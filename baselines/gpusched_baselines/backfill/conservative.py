@@ -113,7 +113,7 @@ def _reserve_earliest(board: Board, profile: Profile, job: int, asked: Ints) -> 
         _reserve_as_in(board, profile, job, 1)
         return
     last = last_before(board, profile, now + limit_s(board, job, config))
-    taken = start_within(board, job, config, free_from(profile, 0, last), True)
+    taken = start_within(board, job, config, free_from(profile, 0, last), True, True)
     if taken.shape[0] > 0:
         row[PARTS] = write_parts(row, taken)
         _reserve_as_in(board, profile, job, 1)

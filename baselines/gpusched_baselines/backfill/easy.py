@@ -100,7 +100,7 @@ def _backfill(board: Board, job: int, asked: Ints, head: int, of_head: Ints, sha
         if now + limit_s(board, job, config) <= shadow_s + same_s(board):
             sim.place(board, job, config)
             return
-        taken = start_within(board, job, config, common(free_now(board), later[1]), True)
+        taken = start_within(board, job, config, common(free_now(board), later[1]), True, True)
         if taken.shape[0] == 0:
             taken = _start_in_its_place(board, job, config, head, of_head, later)
         if taken.shape[0] > 0:
@@ -117,16 +117,16 @@ def _start_in_its_place(board: Board, job: int, config: int, head: int, of_head:
         What the job takes, (N, 1 + G); (0, 1 + G) if it does not start.
     """
     free = common(free_now(board), later[0])
-    taken, rest = start_within(board, job, config, free, False), later[0].copy()
+    taken, rest = start_within(board, job, config, free, False, True), later[0].copy()
     _subtract_all(rest, taken)
     for other in of_head:
         if taken.shape[0] == 0 or other < 0:
             continue
-        moved = start_within(board, head, other, rest, False)
+        moved = start_within(board, head, other, rest, False, True)
         if moved.shape[0] > 0:
             later[1] = later[0]
             _subtract_all(later[1], moved)
-            return start_within(board, job, config, free, True)
+            return start_within(board, job, config, free, True, True)
     return taken[:0]
 
 

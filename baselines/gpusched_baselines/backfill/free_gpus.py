@@ -120,14 +120,17 @@ def free_now(board: Board) -> Ints:
 
 
 @kernel
-def show(board: Board, free: Ints) -> None:
-    """Write a table of free GPUs to the nodes; what jobs hold there, and the power of that, is not changed."""
+def show(board: Board, free: Ints, powered: bool) -> None:
+    """Write a table of free GPUs to the nodes; what jobs hold there is not changed.
+
+    With `powered`, all GPUs that are not free draw power, as those of reservations will; else those that jobs hold.
+    """
     shown = board.nodes.copy()
     for n in range(free.shape[0]):
         shown[n, at.FREE] = free[n, 0]
         for gpu in range(free.shape[1] - 1):
             shown[n, at.NODE_COLUMNS + gpu] = at.UNITS - free[n, 1 + gpu]
-    sim.show_nodes(board, shown)
+    sim.show_nodes(board, shown, powered)
 
 
 @kernel
@@ -156,7 +159,7 @@ def subtract(free: Ints, n: int, column: int, amount: int) -> bool:
 
 
 @kernel
-def start_within(board: Board, job: int, config: int, free: Ints, starts: bool) -> Ints:
+def start_within(board: Board, job: int, config: int, free: Ints, starts: bool, powered: bool) -> Ints:
     """Find a place for a job in a table of free GPUs, (N, 1 + G); with `starts` place it there, else change nothing.
 
     Returns:
@@ -164,7 +167,7 @@ def start_within(board: Board, job: int, config: int, free: Ints, starts: bool) 
     """
     real, taken = board.nodes.copy(), np.empty((0, free.shape[1]), dtype=np.int64)
     node, slot, chain = -1, -1, np.empty(0, dtype=np.int64)
-    show(board, free)
+    show(board, free, powered)
     if sim.can_place(board, job, config) and sim.place(board, job, config):
         taken = free - free_now(board)
         for n in range(taken.shape[0]):

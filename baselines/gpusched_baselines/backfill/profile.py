@@ -134,7 +134,7 @@ def earliest(board: Board, profile: Profile, job: int, config: int, length_s: fl
         for n in range(blocked.shape[0]):
             open_nodes += 1 if blocked[n] < k else 0
         if open_nodes >= needs:
-            taken = start_within(board, job, config, free_from(profile, k, last), False)
+            taken = start_within(board, job, config, free_from(profile, k, last), False, True)
             if taken.shape[0] > 0:
                 return k, taken
     return -1, np.empty((0, profile.free.shape[2]), dtype=np.int64)

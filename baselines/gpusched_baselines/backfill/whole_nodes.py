@@ -20,7 +20,7 @@ def no_reservations(board: Board, waiting: int) -> Profile:
 
 @kernel
 def start_on(board: Board, job: int, config: int, chosen: Ints) -> bool:
-    return start_within(board, job, config, only_on(free_now(board), chosen), True).shape[0] > 0
+    return start_within(board, job, config, only_on(free_now(board), chosen), True, False).shape[0] > 0
 
 
 @kernel
@@ -58,7 +58,7 @@ def choose_nodes(board: Board, job: int, config: int, free: Ints, allowed: Ints)
     chosen = np.zeros(nodes.shape[0], dtype=np.int64)
     gpus, needs = configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_SPREAD] > 0:
-        taken = start_within(board, job, config, only_on(free, allowed), False)
+        taken = start_within(board, job, config, only_on(free, allowed), False, False)
         for n in range(taken.shape[0]):
             chosen[n] = 1 if taken[n].any() else 0
         return chosen
