@@ -70,16 +70,18 @@ def main(arguments: list[str]) -> int:
         print("canaries: commit the changes of the sources first, or undo them", file=sys.stderr)
         return 2
     now = compared(stored(), costs(), head)
-    changed = [each for each in now if each.since == head]
+    changed, gone = [each for each in now if each.since == head], missing(stored(), now)
     for each in changed:
         print(f"{each.track}, {each.policy}: now {each.total_eur:.6f} €")
+    for track, policy in gone:
+        print(f"{track}, {policy}: no longer runs")
     if arguments:
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerows([Canary._fields, *(each._replace(total_eur=repr(each.total_eur)) for each in now)])
         write_atomically(STORED, text.getvalue())
         return 0
-    return int(bool(changed))
+    return int(bool(changed or gone))
 
 
 def stored() -> list[Canary]:
@@ -119,6 +121,12 @@ def compared(before: list[Canary], now: list[tuple[str, str, float]], head: str)
     return found
 
 
+def missing(before: list[Canary], now: list[Canary]) -> list[tuple[str, str]]:
+    """Return the tracks and policies that are stored, and were not run now."""
+    ran = {(each.track, each.policy) for each in now}
+    return [(each.track, each.policy) for each in before if (each.track, each.policy) not in ran]
+
+
 def old_tables() -> dict[str, dict[str, str]]:
     """Return the folders of old tables, each with the policies whose costs changed, and with which commit."""
     return {
@@ -130,10 +138,8 @@ def old_policies(folder: Path) -> dict[str, str]:
     """Return the policies of a table whose costs changed after its record, each with the commit of the change."""
     made = next((_commit_of(folder / name) for name in RECORDS if (folder / name).is_file()), "")
     shown, tracks = _shown(folder / "table.csv")
-    changes = {
-        each.policy: each.since for each in stored() if each.policy in shown and (not tracks or each.track in tracks)
-    }
-    return {policy: since for policy, since in changes.items() if not (made and _is_before(since, made))}
+    own = [each for each in stored() if each.policy in shown and (not tracks or each.track in tracks)]
+    return {each.policy: each.since for each in own if not (made and _is_before(each.since, made))}
 
 
 def described(policies: dict[str, str]) -> str:

@@ -92,8 +92,8 @@ class NetworkConfig:
         job_codes: Width of the codes of these jobs, which are averaged by attention
             (`gpusched_agents.network.actors.JobSetActor`); 0: none, so that the order of the jobs matters.
         contexts: Number of contexts that `control-set` keeps of its imitation, ≥ 0; far from all of them it sets
-            nothing (`gpusched_agents.network.type_set.TypeSetActor`), nor with kinds of configurations that its
-            training did not have. 0: it sets controls everywhere, and refuses other kinds.
+            nothing (`gpusched_agents.network.type_set.TypeSetActor`), nor with kinds of configurations that no
+            scenario has whose constants were searched. 0: it sets controls everywhere, and refuses other kinds.
 
     Raises:
         InputError: A value is not allowed.

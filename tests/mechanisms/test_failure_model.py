@@ -83,9 +83,12 @@ def test_outages_are_read_from_a_table(tmp_path):
     own = f'mechanisms = ["{NAME}"]\n[failures]\noutages_file = "outages.csv"\n'
     (tmp_path / "own.toml").write_text(f'base = "tiny"\n{own}', encoding="utf-8")
     assert load_scenario(tmp_path / "own.toml").table(NAME).outages_file == str(path)
-    path.write_text("node,down_h\n3,2\n", encoding="utf-8")
-    with pytest.raises(InputError, match="columns node, noticed_h, down_h, up_h"):
-        read_outages(path)
+    for text in ("node,down_h\n3,2\n", "", "node,noticed_h,down_h,up_h\n1,,5\n"):
+        path.write_text(text, encoding="utf-8")
+        with pytest.raises(InputError, match="columns node, noticed_h, down_h, up_h"):
+            read_outages(path)
+    with pytest.raises(InputError, match=r"outages_file = .*nowhere.*a file that exists"):
+        drawn(outages_file=str(tmp_path / "nowhere"))
 
 
 EVENTS = """Cluster|NodeName|TimeStart|TimeEnd|State|Reason|User
@@ -99,14 +102,17 @@ c|cpu01|2026-01-01T00:30:00|2026-01-01T09:00:00|DOWN|other|root
 """
 
 
+CENTURY_H = 100.0 * 365.0 * 24.0
+
+
 def test_slurms_events_are_outages(tmp_path):
-    """gpu01 is down until 1 h, empties from 2 to 5 h, and stays down; gpu03 goes down with the last time, 5 h."""
+    """gpu01 is down until 1 h, empties from 2 to 5 h, and stays down; gpu03 takes no job from 3 h on."""
     (tmp_path / "events.txt").write_text(EVENTS)
     hours = [
         (node, *(time / HOUR for time in times))
         for node, *times in read_events(tmp_path / "events.txt", ["gpu[01-03]"], "2026-01-01T00:00:00")
     ]
-    assert hours == [(0, 0, 0, 1), (0, 2, 5, 5), (0, 5, 5, math.inf), (2, 3, 5, math.inf)]
+    assert hours == [(0, 0, 0, 1), (0, 2, 5, 5), (2, 3, CENTURY_H, CENTURY_H), (0, 5, 5, math.inf)]
     table = {"outages_file": str(tmp_path / "events.txt"), "outages_begin": "2026-01-01T00:00:00"}
     own = scenario(cluster={"nodes": 3}, failures=table | {"outages_nodes": ["gpu[01-03]"]})
     assert len(make_instance(own, 0).of(Failures).outages) == 4
@@ -122,16 +128,21 @@ def test_slurms_events_are_outages(tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             make_instance(own.replace({"failures.outages_nodes": names, "failures.outages_begin": begin}), 0)
-    (tmp_path / "events.txt").write_bytes(
-        EVENTS.encode() + b"c|gpu02|2026-01-01T01:00:00|2026-01-01T02:00:00|MAINT|\xfc"
-    )
-    assert len(read_events(tmp_path / "events.txt", ["gpu[01-03]"], "2026-01-01")) == 5
-    (tmp_path / "events.txt").write_text(EVENTS + "c|gpu02\n")
-    with pytest.raises(InputError, match="TimeStart = None"):
-        make_instance(own, 0)
-    (tmp_path / "events.txt").write_text("node,noticed_h,down_h,up_h\n")
-    with pytest.raises(InputError, match=r"outages_nodes.*nothing, unless .*events of Slurm"):
-        make_instance(own, 0)
+    path = tmp_path / "events.txt"
+    path.write_bytes(EVENTS.encode() + b'c|gpu02|2026-01-01T01:00:00|2026-01-01T02:00:00|MAINT|"\xfc\n')
+    assert len(read_events(path, ["gpu[01-03]"], "2026-01-01")) == 5
+    for text, words in (
+        (EVENTS + "c|gpu02\n", "TimeStart = None"),
+        (EVENTS + "c|gpu02|2026-01-01T01:00:00|Unknown\n", "State = None.*gpu02"),
+        (EVENTS + "c|gpu01|2026-01-01T06:00:00|Unknown|DOWN|again|root\n", r"TimeStart.*06:00.*last event of gpu01"),
+        ("NodeName|TimeStart\ngpu01|2026-01-01T01:00:00\n", "columns NodeName, TimeStart, TimeEnd, State"),
+        ("node,noticed_h,down_h,up_h\n", r"outages_nodes.*nothing, unless .*events of Slurm"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=words):
+            make_instance(own, 0)
+    with pytest.raises(InputError, match=r"outages_begin.*nothing, without outages_file"):
+        drawn(outages_begin="2026-01-01")
     assert expanded(["gpu[01-03,7]x", "last"]) == ["gpu01x", "gpu02x", "gpu03x", "gpu7x", "last"]
 
 

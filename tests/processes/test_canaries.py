@@ -12,7 +12,10 @@ BEFORE = [CANARY("slack", "edf", 300.0, "a1"), CANARY("slack", "sts-x", 240.0, "
 
 def test_no_cost_has_changed_since_it_was_stored():
     """Else: `python scripts/canaries.py --write`, and the tables that it then calls old are made again."""
-    assert [each for each in compared(SCRIPT["stored"](), SCRIPT["costs"](), "now") if each.since == "now"] == []
+    before = SCRIPT["stored"]()
+    now = compared(before, SCRIPT["costs"](), "now")
+    assert [each for each in now if each.since == "now"] == []
+    assert SCRIPT["missing"](before, now) == []
 
 
 def test_a_cost_that_changes_is_of_the_present_commit():
@@ -20,6 +23,7 @@ def test_a_cost_that_changes_is_of_the_present_commit():
     made = compared(BEFORE, now, "b2")
     assert [each.since for each in made] == ["a1", "b2", "b2"]
     assert [each.total_eur for each in made] == [300.0, 239.0, 1.0]
+    assert SCRIPT["missing"](BEFORE, made[1:]) == [("slack", "edf")]
 
 
 def folder(path: Path, commit: str, policy: str) -> Path:
@@ -35,7 +39,10 @@ class File:
 
 def test_a_table_is_old_if_a_policy_of_it_changed_after_its_commit(tmp_path, monkeypatch):
     order = {"first": 0, "a1": 1, "later": 2, "b2": 3, "last": 4}
-    stored = [CANARY("slack", "edf", 1.0, "a1"), CANARY("slack", "sts-x", 1.0, "b2"), CANARY("busy", "edf", 1.0, "b2")]
+    stored = [
+        CANARY("slack", "edf", 1.0, "a1"), CANARY("slack", "sts-x", 1.0, "b2"), CANARY("slack", "sts", 1.0, "b2"),
+        CANARY("busy", "edf", 1.0, "b2"), CANARY("busy", "sts", 1.0, "a1"),
+    ]  # fmt: skip
     inside = old_policies.__globals__
     monkeypatch.setitem(inside, "stored", lambda: stored)
     monkeypatch.setitem(inside, "_is_before", lambda one, other: order[one] <= order[other])
@@ -45,9 +52,13 @@ def test_a_table_is_old_if_a_policy_of_it_changed_after_its_commit(tmp_path, mon
         ("later", "sts-x:alone-rates"): {"sts-x": "b2"},
         ("last", "sts-x"): {},
         ("", "edf"): {"edf": "a1"},
+        ("later", "sts"): {"sts": "b2"},
     }
     for (commit, policy), old in expected.items():
         assert old_policies(folder(tmp_path, commit, policy)) == old
+    made = folder(tmp_path, "later", "sts")
+    (made / "table.csv").write_text("policy,total_eur\nsts,1\n")  # of all tracks, the last of which is as it was
+    assert old_policies(made) == {"sts": "b2"}
     assert SCRIPT["described"]({"sts-x": "b2" * 20, "edf": "a1" * 20}).endswith(": sts-x (b2b2b2b2), edf (a1a1a1a1)")
 
 

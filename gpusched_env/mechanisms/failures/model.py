@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.instance import Instance
 
 NAME = "gpusched_env.mechanisms.failures"
-SECONDS_PER_DAY = 86400.0
+HOUR, SECONDS_PER_DAY = 3600.0, 86400.0
 
 
 class Outage(NamedTuple):
@@ -209,20 +209,32 @@ def read_outages(path: Path) -> list[Outage]:
     Raises:
         InputError: The file can not be read, or a value has the wrong form.
     """
-    hours = 3600.0
+    columns = "node", "noticed_h", "down_h", "up_h"
+    allowed = f"a CSV file with the columns {', '.join(columns)}"
     try:
-        with path.open(encoding="utf-8", newline="") as file:
-            return [
-                Outage(
-                    int(row["node"]),
-                    float(row["noticed_h"] or row["down_h"]) * hours,
-                    float(row["down_h"]) * hours,
-                    float(row["up_h"]) * hours if row["up_h"] else math.inf,
-                )
-                for row in csv.DictReader(file)
-            ]
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        raise InputError(str(path), str(error), "a CSV file with the columns node, noticed_h, down_h, up_h") from error
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return [_outage_of(row) for row in _rows(csv.DictReader(file), columns)]
+    except (OSError, ValueError, TypeError, csv.Error) as error:
+        raise InputError(str(path), str(error), allowed) from error
+
+
+def _rows(table: csv.DictReader[str], columns: Sequence[str]) -> csv.DictReader[str]:
+    if not set(columns) <= set(table.fieldnames or ()):
+        raise ValueError(f"columns {table.fieldnames}")
+    return table
+
+
+def _outage_of(row: Mapping[str, str | None]) -> Outage:
+    node, noticed_h, down_h, up_h = (_cell(row, name) for name in ("node", "noticed_h", "down_h", "up_h"))
+    times = noticed_h or down_h, down_h, up_h or "inf"
+    return Outage(int(node), *(float(time) * HOUR for time in times))
+
+
+def _cell(row: Mapping[str, str | None], name: str) -> str:
+    cell = row[name]
+    if cell is None:
+        raise ValueError(f"a row without {name}: {dict(row)}")
+    return cell
 
 
 MODEL = Failures

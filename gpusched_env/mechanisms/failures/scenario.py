@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.failures.checkpoints import Rule
 from gpusched_env.mechanisms.failures.drawing import NodeClock, draw_outages
-from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures, Outage, read_outages
+from gpusched_env.mechanisms.failures.model import HOUR, SECONDS_PER_DAY, Failures, Outage, read_outages
 from gpusched_env.mechanisms.failures.slurm_events import expanded, is_slurm, read_events
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.model import Instance
-
-HOUR = 3600.0
 
 
 class FailureTable(MechanismTable):
@@ -85,6 +83,8 @@ class FailureTable(MechanismTable):
             often * self._per_day(float(np.mean(own or [0]))) + (24.0 / self.spot_h if name in self.spot_types else 0.0)
             for name, own in zip(names, gpus, strict=True)
         )
+        if not self.outages_file:
+            self._check_no_names("without outages_file")
         drawn = self._read(instance) if self.outages_file else self._drawn(instance, rng)
         return Failures(tuple(drawn), per_day, self.checkpoint_s, self.interval_s, self.rule, self.planned)
 
@@ -93,15 +93,20 @@ class FailureTable(MechanismTable):
 
     def _read(self, instance: Instance) -> list[Outage]:
         path, names = Path(self.outages_file), expanded(self.outages_nodes)
-        if not (path.is_file() and is_slurm(path)):
-            if names or self.outages_begin:
-                field, value = ("nodes", names) if names else ("begin", self.outages_begin)
-                raise InputError(f"failures.outages_{field}", value, f"nothing, unless {path} has events of Slurm")
+        if not path.is_file():
+            raise InputError("failures.outages_file", self.outages_file, "a file that exists")
+        if not is_slurm(path):
+            self._check_no_names(f"unless {path} has events of Slurm")
             return read_outages(path)
         if len(names) != len(instance.nodes):
             allowed = f"{len(instance.nodes)} names, one for each node of the instance"
             raise InputError("failures.outages_nodes", list(self.outages_nodes), allowed)
         return read_events(path, names, self.outages_begin)
+
+    def _check_no_names(self, unless: str) -> None:
+        for name, value in (("nodes", list(self.outages_nodes)), ("begin", self.outages_begin)):
+            if value:
+                raise InputError(f"failures.outages_{name}", value, f"nothing, {unless}")
 
     def _drawn(self, instance: Instance, rng: Generator) -> Iterator[Outage]:
         clocks: dict[str, list[NodeClock]] = {}

@@ -20,19 +20,19 @@ COLUMNS = ("NodeName", "TimeStart", "TimeEnd", "State")
 NO_END = ("", "Unknown", "None")
 ALLOWED = "names of nodes such as gpu01 or gpu[01-16,20]"
 MOST = 100_000  # nodes of a list
+NEVER_S = 100.0 * 365.0 * 86400.0  # when a node that is drained without an end is there again
 
 
 def is_slurm(path: Path) -> bool:
-    """Return whether the first line of a file has the columns of Slurm's events."""
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        return set(COLUMNS) <= set(file.readline().strip().split("|"))
+    """Return whether the first line of a file has columns with `|` between them, as Slurm prints them."""
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        return "|" in file.readline()
 
 
 def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
     """Read the times in which nodes were not usable; events of other nodes and of the whole cluster do not count.
 
-    A node that is DOWN stops its jobs. In any other state, such as DRAIN, it only takes no new ones; if such an event
-    has no end, the node goes down with the last time of the file.
+    A node that is DOWN stops its jobs. In any other state, such as DRAIN, it only takes no new ones.
 
     Args:
         path: What `sacctmgr show event format=NodeName,TimeStart,TimeEnd,State -P` printed, with its header.
@@ -40,25 +40,34 @@ def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
         begin: The time of 0 s, as in the file: `2026-01-31T12:00:00`.
 
     Raises:
-        InputError: A value has the wrong form, or the file has no event of these nodes.
+        InputError: A value has the wrong form, a column is missing, two events of a node overlap, or the file has no
+            event of these nodes.
     """
     names = {name: n for n, name in enumerate(expanded(nodes))}
     start = _time("failures.outages_begin", begin)
-    with path.open(encoding="utf-8", errors="replace", newline="") as file:
-        rows = [row for row in csv.DictReader(file, delimiter="|") if row["NodeName"] in names]
+    with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        table = csv.DictReader(file, delimiter="|", quoting=csv.QUOTE_NONE)
+        if not set(COLUMNS) <= set(table.fieldnames or ()):
+            raise InputError(str(path), table.fieldnames, f"the columns {', '.join(COLUMNS)}")
+        rows = [row for row in table if row["NodeName"] in names]
     if not rows:
         raise InputError("failures.outages_nodes", list(nodes), f"names of nodes that have events in {path}")
-    found: list[tuple[int, float, float, bool]] = []
-    for row in rows:
+    found, usable_s = [], dict.fromkeys(names, -math.inf)
+    for row in sorted(rows, key=lambda row: row["TimeStart"] or ""):
+        name, state = row["NodeName"], row["State"]
         since = (_time("TimeStart", row["TimeStart"]) - start).total_seconds()
         until = math.inf if row["TimeEnd"] in NO_END else (_time("TimeEnd", row["TimeEnd"]) - start).total_seconds()
-        if until > 0.0:
-            found.append((names[row["NodeName"]], max(0.0, since), until, "DOWN" in (row["State"] or "").upper()))
-    last = max([time for _, *times, _ in found for time in times if time < math.inf], default=0.0)
-    return [
-        Outage(node, since, since, until) if is_down else Outage(node, since, min(until, max(since, last)), until)
-        for node, since, until, is_down in found
-    ]
+        if not state:
+            raise InputError("State", state, f"a state of {name} at {row['TimeStart']} in {path}")
+        if since < usable_s[name] or until < since:
+            raise InputError("TimeStart", row["TimeStart"], f"times after the last event of {name} in {path}")
+        usable_s[name] = until
+        begins = max(0.0, since)
+        if until > 0.0 and "DOWN" in state.upper():
+            found.append(Outage(names[name], begins, begins, until))
+        elif until > 0.0:
+            found.append(Outage(names[name], begins, min(until, NEVER_S), min(until, NEVER_S)))
+    return found
 
 
 def expanded(nodes: Sequence[str]) -> list[str]:

@@ -142,6 +142,8 @@ def test_charts_and_frames_hatch_nodes_while_they_are_down():
     """Node 0 is down from 5.25 to 7 h: the chart of the run has it, a frame only what has begun."""
     result = run(cluster([(0, 5.25, 5.25, 7.0), (1, 50.0, 50.0, 60.0)]))
     assert Timeline.of(result).down_times() == [(0, 5.25 * HOUR, 7.0 * HOUR)]
+    lasting = Timeline.of(run(cluster([(0, 5.25, 5.25, math.inf)])))
+    assert lasting.down_times() == [(0, 5.25 * HOUR, lasting.now_s)]
     figure = gantt_figure(result)
     assert "node down" in [text.get_text() for text in figure.legends[0].get_texts()]
     hatched = [each for each in figure.axes[0].collections if each.get_hatch() == "xxxx"]
@@ -288,7 +290,6 @@ def test_environments_have_features_of_failures_alone_and_side_by_side():
     assert np.all((np.max(rows, axis=0) > 0.0) & (np.max(rows, axis=0) <= 1.0))
 
 
-@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 @pytest.mark.parametrize("name", ["gpusched_env/Failures-v0", "gpusched_env/FailuresFlat-v0"])
 def test_the_checkers_find_nothing_in_the_environments_of_the_track(name):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
@@ -296,6 +297,7 @@ def test_the_checkers_find_nothing_in_the_environments_of_the_track(name):
     checker.check_env(gymnasium.make(name, settings={"jobs.count": 5}), warn=True)
 
 
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 def test_python_gives_the_same_bits(tmp_path):
     program = (
         "import json, sys; from pathlib import Path; from gpusched_baselines import make_policy;"

@@ -1,7 +1,8 @@
 """BytePS's throughputs, read off its authors' charts, by two rates that were chosen for 64 GPUs; and on one machine.
 
 An iteration computes for as long as on one GPU of the same chart, then synchronises. Neither rate was chosen by the
-throughputs of 16 and 32 GPUs, where both systems take less time than by these rates: there a part overlaps.
+throughputs of 16 and 32 GPUs, where both systems take less time than by these rates, which overlap
+could explain.
 """
 
 from __future__ import annotations
