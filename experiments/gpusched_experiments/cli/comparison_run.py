@@ -22,7 +22,6 @@ from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
 from gpusched_experiments.cli.terminal import write_report
 from gpusched_experiments.report import RunSummary, compare
-from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.comparison_folder import (
     Compared,
     ComparisonFolder,
@@ -60,8 +59,8 @@ class _Part:
         return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
-        made_by = {policy.name: origin(name) for policy, name in zip(plan.policies, plan.entered, strict=True)}
-        return keys_of(self.make, plan.seeds, made_by, self.billing)
+        entered = {policy.name: name for policy, name in zip(plan.policies, plan.entered, strict=True)}
+        return keys_of(self.make, plan.seeds, entered, self.billing)
 
     def modelled(self) -> tuple[str, ...]:
         scenario = self.workload.scenario

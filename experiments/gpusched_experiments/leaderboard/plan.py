@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_agents.files.storage import PREFIX, shipped_agents
+from gpusched_baselines.hindsight import hindsight_cost
 from gpusched_baselines.registry import POLICIES, policy_names
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import SUITE_VERSION, Track, make_instance
@@ -25,7 +26,7 @@ from gpusched_experiments.leaderboard.standings import (
     overall,
     track_results,
 )
-from gpusched_experiments.report.cell import BOUND, Cell, hindsight_of
+from gpusched_experiments.report.cell import BOUND, Cell, Measure, cost_alone
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.columns import reference_of
 from gpusched_experiments.report.estimate import Estimate, mean, saving, share
@@ -264,6 +265,10 @@ def seeds_of(track: Track, seeds: Purpose | tuple[int, ...], *, quick: bool) -> 
     if not isinstance(seeds, str):
         return seeds
     return track.seeds(seeds)[: QUICK_SEEDS if quick else None]
+
+
+def hindsight_of(evaluations: int) -> Measure:
+    return Measure(f"hindsight {evaluations}", partial(cost_alone, partial(hindsight_cost, evaluations=evaluations)))
 
 
 def _cells_of(

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound, non_clairvoyant_bound
-from gpusched_baselines.hindsight import hindsight_cost
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.workload import Scenario, make_instance
-from gpusched_experiments.report.code_version import agent_version, code_version, machine, version_beside
+from gpusched_experiments.report.code_version import agent_version, machine, run_version
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Store, key_of
@@ -69,10 +68,6 @@ def cost_alone(of: Callable[[Instance], float], instance: Instance, _policy: Pol
 
 WHOLE_RUN = Measure("run", whole_run)
 BOUND = Measure("bound", partial(cost_alone, bound_of))
-
-
-def hindsight_of(evaluations: int) -> Measure:
-    return Measure(f"hindsight {evaluations}", partial(cost_alone, partial(hindsight_cost, evaluations=evaluations)))
 
 
 NO_TEXT = {"name", "description", "compare"}
@@ -131,18 +126,17 @@ class Cell:
         return instance if self.change is None else self.change(instance)
 
 
-def origin(policy: str, measure: Measure = WHOLE_RUN, change: type[Change] | None = None) -> str:
-    """Return what makes a cell: the version of the code, and of an agent; for times also the machine.
-
-    Measures and changes of other modules than those that `code_version` covers add the version of these modules.
-    """
+def origin(
+    policy: str, measure: Measure = WHOLE_RUN, change: type[Change] | None = None, mechanisms: tuple[str, ...] = ()
+) -> str:
+    """Return what makes a cell: the version of the code that it uses, and of an agent; for times also the machine."""
     modules = {*_modules_of(measure.of), *(() if change is None else (change.__module__,))}
-    parts = [code_version(), version_beside(*sorted(modules))]
+    parts = [run_version(policy, mechanisms, tuple(sorted(modules)))]
     if is_agent(policy):
         parts.append(agent_version(policy))
     if measure.timing:
         parts.append(machine())
-    return ", ".join(part for part in parts if part)
+    return ", ".join(parts)
 
 
 def _modules_of(call: Any) -> set[str]:

@@ -5,28 +5,38 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
+import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import SB3, TUNED, archive_path, is_own_policy, maker_of, parameters_path
+from gpusched_agents.files.imported_files import digest_of
 from gpusched_agents.files.own_code import own_files
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.mechanisms import USED
+from gpusched_env.simulator.builds import covering, facts_of, used_by
 from gpusched_experiments.report.import_graph import ImportGraph
+
+if TYPE_CHECKING:
+    from gpusched_env.model import Instance
 
 _RUN = ("gpusched_experiments.report.cell", "gpusched_experiments.report.compared_run")
 """What makes an instance, runs a policy on it and measures the run."""
+_PASSING = ("gpusched_agents.any_policy", "gpusched_experiments.report.warm_up")
+"""Modules of a run that make a policy by its name, or compile ahead: they import what other policies use."""
+_MECHANISMS = "gpusched_env.mechanisms"
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "operations", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
 
 @cache
 def code_version() -> str:
-    """Return a fingerprint of all that decides a run's result: sources, tables and the packages that compute it.
+    """Return a fingerprint of all that decides any run's result: sources, tables and the packages that compute it.
 
     Sources are all modules that a run of any registered policy loads. Reports, the command line and pictures are not
     among them.
@@ -34,11 +44,38 @@ def code_version() -> str:
     Returns:
         16 hexadecimal digits.
     """
-    digest = _digest(_run_modules())
-    for package in _PACKAGES:
-        digest.update(f"{package} {version(package)}\n".encode())
-    digest.update(platform.python_version().encode())
-    return digest.hexdigest()[:16]
+    return _with_packages(_run_modules())
+
+
+@cache
+def run_version(policy: str, mechanisms: tuple[str, ...] = (), modules: tuple[str, ...] = ()) -> str:
+    """Return a fingerprint of what decides one run's result; what only other policies or instances use is left out.
+
+    For code of the user, which may import anything, it has all that `code_version` has. Files of agents are left out
+    (`agent_version`).
+
+    Args:
+        policy: Name of a registered policy or an agent.
+        mechanisms: Those of the instance (`mechanisms_of`).
+        modules: Further ones that the run loads: of its measure, and of a change of its instance.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    graph = _graph()
+    own = (f"{_MECHANISMS}.{name}" for name in mechanisms if "." not in name)
+    packages = [*own, *(name for name in mechanisms if "." in name)]
+    roots = [maker_of(policy), *modules, *(module for package in packages for module in graph.modules_in(package))]
+    loaded = graph.modules_of(_RUN, passing=_PASSING) | graph.modules_of(roots, passing=_PASSING)
+    found = _with_packages(loaded | (_run_modules() if is_own_policy(policy) else frozenset()))
+    others = [_folder_of(package) for package in packages if not graph.modules_in(package)]
+    return "-".join([found, *(digest_of(tuple(sorted(folder.rglob("*.py")))) for folder in others)])
+
+
+def mechanisms_of(instance: Instance) -> tuple[str, ...]:
+    """Return the mechanisms whose code a run of an instance uses, by name: those of its build and of its models."""
+    build = covering(used_by(instance, facts_of(instance)))
+    return tuple(sorted({*build, *(own.mechanism for own in instance.mechanisms)}))
 
 
 @cache
@@ -102,6 +139,19 @@ def _run_modules() -> frozenset[str]:
     makers = (maker_of(name) for name in POLICIES)
     mechanisms = (f"gpusched_env.mechanisms.{name}.kernels" for name in USED)
     return _graph().modules_of((*_RUN, *makers, *mechanisms))
+
+
+def _with_packages(modules: Iterable[str]) -> str:
+    digest = _digest(modules)
+    for package in _PACKAGES:
+        digest.update(f"{package} {version(package)}\n".encode())
+    digest.update(platform.python_version().encode())
+    return digest.hexdigest()[:16]
+
+
+def _folder_of(package: str) -> Path:
+    """Return the folder of a package of the user's, which the instance has imported."""
+    return Path(sys.modules[f"{package}.model"].__file__ or "").parent
 
 
 def _digest(modules: Iterable[str]) -> hashlib._Hash:

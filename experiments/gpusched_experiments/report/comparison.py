@@ -12,7 +12,7 @@ from gpusched_agents.any_policy import full_name
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Policy, Result
-from gpusched_experiments.report.cell import each_once, origin
+from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorkload
 from gpusched_experiments.report.comparison_folder import Compared, ComparisonFolder, can_be_recorded
 from gpusched_experiments.report.comparison_table import comparison_table
@@ -20,7 +20,6 @@ from gpusched_experiments.report.comparison_writing import Workload as NamedWork
 from gpusched_experiments.report.comparison_writing import (
     Written,
     keys_of,
-    origin_of_object,
     source_of_function,
     write_page,
 )
@@ -117,11 +116,11 @@ class Made:
     results: list[Result]
 
     def write(self, runs: Comparison, folder: ComparisonFolder, pictures: Sequence[str]) -> Path:
-        origins = {each.name: origin(name) if name else origin_of_object(each) for each, name in self.policies}
-        keys = keys_of(self.make, self.seeds, origins, self.billing)
+        policies = {each.name: name or each for each, name in self.policies}
+        keys = keys_of(self.make, self.seeds, policies, self.billing)
         first = self.make(self.seeds[0])
         compared = Compared.of(runs, runs.reference, modelled=self.billing.said())
-        about = Written(self.workload, tuple(origins), self.seeds, runs.reference, self.workers, first)
+        about = Written(self.workload, tuple(policies), self.seeds, runs.reference, self.workers, first)
         with folder.taken():
             self.workload.write(folder, keys.values())
             for run in runs:
@@ -130,7 +129,7 @@ class Made:
             for result in self.results:
                 folder.record(result, keys[self.seeds[0], result.policy])
             about.files(folder, (compared,))
-            folder.keep(origins, self.seeds, set(keys.values()))
+            folder.keep(policies, self.seeds, set(keys.values()))
             about.draw(folder, compared, pictures)
             return write_page(folder.path)
 

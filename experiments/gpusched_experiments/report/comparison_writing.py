@@ -28,8 +28,8 @@ from gpusched_env.simulator import Policy
 from gpusched_env.workload import InstanceMaker, Scenario, scenario_toml
 from gpusched_env.workload.mixture import variants_of
 from gpusched_env.workload.priced import price_notes
-from gpusched_experiments.report.cell import NO_TEXT
-from gpusched_experiments.report.code_version import code_version
+from gpusched_experiments.report.cell import NO_TEXT, origin
+from gpusched_experiments.report.code_version import code_version, mechanisms_of
 from gpusched_experiments.report.comparison_folder import (
     FIGURES,
     FILES,
@@ -140,13 +140,15 @@ def _settings(text: str) -> dict[str, Any]:
 
 
 def keys_of(
-    make: Callable[[int], Instance], seeds: Sequence[int], origins: Mapping[str, str], billing: Billing
+    make: Callable[[int], Instance], seeds: Sequence[int], policies: Mapping[str, str | Policy], billing: Billing
 ) -> dict[tuple[int, str], str]:
-    """Return the key of every run, by seed and policy; `origins`: of every policy what made its runs."""
+    """Return the key of every run, by seed and policy; `policies`: by name, what makes each, or itself if none does."""
     keys, billed = {}, asdict(billing)
     for seed in seeds:
-        instance = key_of(instance=instance_json(make(seed)))  # once a seed: it is long
-        for name, code in origins.items():
+        made = make(seed)
+        instance, used = key_of(instance=instance_json(made)), mechanisms_of(made)  # once a seed: it is long
+        for name, policy in policies.items():
+            code = origin(policy, mechanisms=used) if isinstance(policy, str) else origin_of_object(policy)
             keys[seed, name] = key_of(code=code, instance=instance, policy=name, seed=seed, billing=billed)
     return keys
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,7 +13,7 @@ from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
 from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.cell import Cell, origin, run_cells
-from gpusched_experiments.report.code_version import code_version
+from gpusched_experiments.report.code_version import code_version, mechanisms_of
 from gpusched_experiments.report.experiment import Experiment, Selection, available, page_markdown
 from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.record import RunProgress, record_json, recorded_facts
@@ -25,6 +24,7 @@ from gpusched_experiments.report.table import Outcome, Table, csv_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from gpusched_experiments.report.cell import Change
     from gpusched_experiments.report.chart import Drawing
 
 RESULTS = ("table.md", "table.csv", "summary.csv", "figure.svg")
@@ -129,11 +129,18 @@ def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -
     if missing:
         watcher.note(f"{experiment.name}: without {', '.join(missing)}, which this version does not have")
     _check_agents(planned)
-    made_by = cache(origin)
-    return tuple(
-        (cell.key(made_by(cell.policy, cell.measure, None if cell.change is None else type(cell.change))), cell)
-        for cell in planned
-    )
+    used: dict[tuple[int, Change | None], tuple[str, ...]] = {}
+    return tuple((cell.key(_origin_of(cell, used)), cell) for cell in planned)
+
+
+def _origin_of(cell: Cell, used: dict[tuple[int, Change | None], tuple[str, ...]]) -> str:
+    """Return what makes a cell; `used`: the mechanisms of workloads, which are added where they are not known."""
+    workload = id(cell.scenario), cell.change
+    if workload not in used:
+        seeds = range(cell.seed, cell.seed + max(1, len(cell.scenario.mixture)))
+        instances = (replace(cell, seed=seed).instance() for seed in seeds)
+        used[workload] = tuple(sorted({name for instance in instances for name in mechanisms_of(instance)}))
+    return origin(cell.policy, cell.measure, None if cell.change is None else type(cell.change), used[workload])
 
 
 def _check_agents(cells: Iterable[Cell]) -> None:
@@ -178,10 +185,12 @@ def _check_same_set(experiment: Experiment, folder: Path, keys: Mapping[str, Cel
 
 def _why_left_out(folder: Path, stored: int, kept: int) -> str:
     facts = recorded_facts(folder / "record.json")
-    if facts.get("code") != code_version():
-        return f"starts again: its {stored} runs were made by other code ({facts.get('code', 'unknown')})"
+    by_other_code = facts.get("code") != code_version()
     if kept:
-        return f"{stored - kept} of its {stored} runs are of another set (settings, seeds or agents): in no table"
+        others = "by other code, or of another set" if by_other_code else "of another set (settings, seeds or agents)"
+        return f"{stored - kept} of its {stored} runs are {others}: in no table"
+    if by_other_code:
+        return f"starts again: its {stored} runs were made by other code ({facts.get('code', 'unknown')})"
     others = "other settings, seeds, agents, or for times another machine"
     return f"starts again: its {stored} runs are of another set ({others})"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import sha256
 from importlib.util import find_spec
@@ -76,12 +76,13 @@ class ImportGraph:
         found = {name: find_spec(name) for name in PACKAGES}
         return cls({name: Path(spec.origin).parent for name, spec in found.items() if spec and spec.origin})
 
-    def modules_of(self, roots: Iterable[str]) -> frozenset[str]:
+    def modules_of(self, roots: Iterable[str], passing: Collection[str] = ()) -> frozenset[str]:
         """Return the modules that are loaded by loading these, the packages that hold them included.
 
         Args:
             roots: Names of modules, or `module:name` for the module that defines a name; those of packages that are
                 not there, or not ours, are left out.
+            passing: Modules whose imports are not followed.
         """
         found: set[str] = set()
         left = [module for root in roots for module in self._loaded(*root.partition(":")[::2])]
@@ -89,7 +90,7 @@ class ImportGraph:
             module = left.pop()
             if module not in found:
                 found.add(module)
-                for source, name in self._imports_of(module).executed:
+                for source, name in () if module in passing else self._imports_of(module).executed:
                     left += self._loaded(source, name)
         return frozenset(found)
 

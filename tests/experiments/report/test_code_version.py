@@ -1,5 +1,6 @@
 """Which code made a run."""
 
+import importlib
 import json
 import os
 import re
@@ -14,18 +15,22 @@ import pytest
 from agent_folders import description, weights
 from gpusched_agents.files.storage import save_agent
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.mechanisms.failures.model import Failures
 from gpusched_experiments.report.cell import WHOLE_RUN, Measure, origin
 from gpusched_experiments.report.code_version import (
     agent_version,
     code_version,
     commit,
     machine,
+    mechanisms_of,
     reproductions_version,
+    run_version,
     version_beside,
 )
 from gpusched_experiments.report.import_graph import ImportGraph
 from gpusched_reproductions.published.changes import SpeedUp
 from gpusched_reproductions.published.workloads import ONE_ROUND
+from instances import random_instance
 
 module = sys.modules[code_version.__wrapped__.__module__]
 RUN = """
@@ -151,13 +156,53 @@ def test_the_version_of_an_archive_follows_the_parameters_beside_it(tmp_path):
     assert len(versions) == 3
 
 
+@pytest.mark.parametrize(
+    ("changed", "old", "same"),
+    [
+        ("gpusched_baselines.sts_x.waits", {"sts-x", "agent:default"}, {"edf", "sts", "gavel-las"}),
+        ("gpusched_baselines.dispatching.dispatch", {"edf"}, {"sts", "sts-x", "gavel-las"}),
+        ("gpusched_baselines.gavel.policy", {"gavel-las"}, {"edf", "sts-x", "agent:default"}),
+        ("gpusched_env.simulator.view", {"edf", "sts", "sts-x", "gavel-las", "agent:default"}, set()),
+    ],
+)
+def test_a_run_is_old_where_a_module_changed_that_its_policy_loads(graph, changed, old, same):
+    before = {name: run_version.__wrapped__(name) for name in old | same}
+    graph.changed = graph._file(changed)
+    assert graph.changed is not None
+    assert {name for name in before if run_version.__wrapped__(name) != before[name]} == old
+
+
+def test_a_run_is_old_where_a_mechanism_changed_that_its_instance_uses(graph):
+    shared, plain = random_instance(0, interference=True), random_instance(0)
+    failing = plain.with_mechanisms(Failures((), (0.0,) * len(plain.gpu_types), 0.0))
+    used = {"plain": plain, "shared": shared, "failing": failing}
+    mechanisms = {name: mechanisms_of(instance) for name, instance in used.items()}
+    before = {name: run_version.__wrapped__("edf", mechanisms[name]) for name in used}
+    old = []
+    for changed in ("shares.kernels", "failures.kernels", "cells.kernels"):
+        graph.changed = graph._file(f"gpusched_env.mechanisms.{changed}")
+        assert graph.changed is not None
+        old.append({name for name in used if run_version.__wrapped__("edf", mechanisms[name]) != before[name]})
+    assert old == [{"shared"}, {"failing"}, set()]
+
+
+def test_a_run_is_old_where_a_mechanism_of_the_user_changed(tmp_path, monkeypatch):
+    package = tmp_path / "site_of_ours" / "lorries"
+    package.mkdir(parents=True)
+    (package / "model.py").write_text("", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    importlib.import_module("site_of_ours.lorries.model")
+    before = run_version.__wrapped__("edf", ("site_of_ours.lorries",))
+    assert before.startswith(f"{run_version('edf')}-")
+    (package / "kernels.py").write_text("RATE = 2\n", encoding="utf-8")
+    assert run_version.__wrapped__("edf", ("site_of_ours.lorries",)) != before
+
+
 def test_measures_and_changes_of_other_modules_add_their_version():
-    assert origin("edf") == code_version()
-    assert origin("edf", Measure("partial", partial(WHOLE_RUN.of))) == code_version()
-    beside = version_beside("gpusched_reproductions.published.changes")
-    assert beside
-    assert origin("edf", change=SpeedUp) == f"{code_version()}, {beside}"
-    assert version_beside("gpusched_reproductions.published.workloads") in origin("edf", ONE_ROUND)
+    assert origin("edf") == run_version("edf") != run_version("sts") != code_version()
+    assert origin("edf", Measure("partial", partial(WHOLE_RUN.of))) == run_version("edf")
+    assert origin("edf", change=SpeedUp) == run_version("edf", (), ("gpusched_reproductions.published.changes",))
+    assert run_version("edf") not in {origin("edf", change=SpeedUp), origin("edf", ONE_ROUND).partition(",")[0]}
     assert machine() in origin("edf", ONE_ROUND)
     beside_run = module._graph().modules_of(["gpusched_reproductions.published.forecast_check"]) - module._run_modules()
     assert {name for name in beside_run if ".report." in name} == set()

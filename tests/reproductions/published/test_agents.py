@@ -89,7 +89,7 @@ def test_a_trained_again_agent_is_run_again_and_nothing_else(folder):
 
 def test_other_code_runs_agents_again_too(monkeypatch):
     run()
-    monkeypatch.setattr(cell, "code_version", lambda: "another")
+    monkeypatch.setattr(cell, "run_version", lambda *_: "another")
     assert run().ran == 5 * 2 * 2
 
 

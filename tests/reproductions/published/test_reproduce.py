@@ -170,8 +170,8 @@ def test_a_finished_experiment_runs_nothing_again_and_without_matplotlib_there_a
 def test_runs_of_other_code_are_never_mixed_in(tmp_path, monkeypatch):
     run(tmp_path, stop_after=5)
     first = facts(tmp_path / "fake")
-    for each in (module, cell_module):
-        monkeypatch.setattr(each, "code_version", lambda: "another")
+    monkeypatch.setattr(module, "code_version", lambda: "another")
+    monkeypatch.setattr(cell_module, "run_version", lambda *_: "another")
     again = run(tmp_path)
     assert again.ran == 12
     assert any(f"starts again: its 5 runs were made by other code ({first['code']})" in n for n in again.notes)
