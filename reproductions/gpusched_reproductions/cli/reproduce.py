@@ -16,15 +16,15 @@ from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
-from gpusched_reproductions.data_sources import where_from
+from gpusched_reproductions.data_sources import DATA, MISSING, NEEDED_BY, SOURCES, WHOLE, data_files, where_from
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
 from gpusched_reproductions.systems.validation import ALL as ALL_SYSTEMS
 from gpusched_reproductions.systems.validation import SYSTEMS, parts_of, validate_systems
 
-ALL = "all"
-NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
+ALL, PUBLIC_DATA = "all", "data"
+NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS, PUBLIC_DATA)
 OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
 
 
@@ -62,6 +62,9 @@ def reproduce_command(
             help=f"Folder; every experiment has a subfolder in it; default: {OUT}, with --quick {QUICK_OUT}.",
         ),
     ] = None,
+    fetch: Annotated[
+        bool, typer.Option("--fetch", help="With data: download missing files that their authors publish unchanged.")
+    ] = False,
 ) -> None:  # fmt: skip
     """Run the published experiments again: tables with 95 % intervals, figures, and what the sources reported.
 
@@ -75,6 +78,9 @@ def reproduce_command(
     **pipeswitch**, **antman**, **fikit**, **gavel**, **byteps**, **hived**: systems that share clusters, each beside
     its own published numbers. **systems**: all of them.
 
+    **data**: which public files these need, where they come from and which are in ../shared/data, by their SHA-256;
+    exit code 1 if one is not.
+
     A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
     the settings have changed. The full set of all takes most of an hour on two cores.
 
@@ -85,6 +91,8 @@ def reproduce_command(
 
     - **gpusched reproduce all --out docs/results**
     """
+    if experiment == PUBLIC_DATA:
+        raise typer.Exit(_list_data(fetch=fetch))
     where = backend.chosen()
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
@@ -120,6 +128,30 @@ def reproduce_command(
             outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
         typer.echo(f"wrote {write_report(outcome.folder)}")
+
+
+def _list_data(*, fetch: bool) -> int:
+    """Print what is there of each folder of public data, and what is not; return 0 if all is, else 1."""
+    if fetch:
+        for file in data_files():
+            if file.address and file.state() == MISSING:
+                typer.echo(f"fetching {file.address}")
+                file.fetch()
+    states = {file: file.state() for file in data_files()}
+    for folder, source in SOURCES.items():
+        own = {file: state for file, state in states.items() if file.folder == folder}
+        whole = sum(state == WHOLE for state in own.values())
+        typer.echo(f"{folder}: {whole} of {len(own)} files, for {NEEDED_BY[folder]}; {source}")
+        if 0 < whole < len(own):
+            for file, state in own.items():
+                if state != WHOLE:
+                    typer.echo(f"  {file.file}: {state}")
+    left = [file for file, state in states.items() if state != WHOLE]
+    open_ = sum(bool(file.address) for file in left)
+    typer.echo(f"{len(states) - len(left)} of {len(states)} files are in {DATA}")
+    if open_:
+        typer.echo(f"{open_} of the others can be fetched: gpusched reproduce data --fetch")
+    return int(bool(left))
 
 
 def _node_counts(text: str) -> tuple[int, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +16,7 @@ from gpusched_experiments.report.estimate import Estimate, mean_interval, paired
 from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, Column, Table
-from gpusched_reproductions.data_sources import where_from
+from gpusched_reproductions.data_sources import DATA, where_from
 from gpusched_reproductions.published.reference_instances import (
     SCENARIO,
     Reference,
@@ -27,7 +26,7 @@ from gpusched_reproductions.published.reference_instances import (
     reference_names,
 )
 
-FOLDER = Path("../shared/data/gpuspb")
+FOLDER = DATA / "gpuspb"
 """Where the reference instances are looked for; they are not part of the project."""
 METHODS = {
     "fifo": "FIFO", "edf": "EDF", "priority": "PS", "edf-mean": "EDF-mean", "greedy": "G", "sts": "STS",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 from gpusched_env.workload import Scenario, load_scenario, load_track
@@ -16,6 +15,7 @@ from gpusched_experiments.report.estimate import Estimate, share
 from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Group, Runs
 from gpusched_experiments.report.table import COUNT, RATIO, SHARE, Column, Table
+from gpusched_reproductions.data_sources import DATA
 from gpusched_reproductions.published.forecast_check import CHANCES, HORIZONS, MEASURES, MODELLED, NONE, SETTINGS
 
 LABELS = ("workload", "arrivals")
@@ -24,7 +24,7 @@ TRACKS = (
     "surge", "shift", "published-1",
 )  # fmt: skip
 TRACE = "trace of Philly"
-TRACE_FILE = Path("../shared/data/philly/philly.csv")
+TRACE_FILE = DATA / "philly" / "philly.csv"
 TRACE_JOBS = 300
 SEEDS, QUICK_SEEDS = 6, 1
 

@@ -6,20 +6,20 @@ import csv
 import json
 from functools import cache
 from itertools import combinations, product
-from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
+from gpusched_reproductions.data_sources import DATA
 from gpusched_reproductions.systems.fikit.device import LAUNCH_S, OUTSTANDING, Shared, fill_gaps, in_order
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-GAVEL = Path("../shared/data/gavel")
+GAVEL = DATA / "gavel"
 """Where Gavel's throughputs (MIT) are looked for; they are not part of the project."""
-KERNELS = Path("../shared/data/orion")
+KERNELS = DATA / "orion"
 """Where the kernel times of ten models (Orion's benchmarks, MIT) are looked for; they are not part of the project."""
 UTILISATIONS = (0.3, 0.5, 0.7)
 JITTER = 0.2

@@ -4,7 +4,7 @@ from gpusched_reproductions.systems.checks import Part
 from gpusched_reproductions.systems.hived import affinity, anomaly, conformance, philly
 
 PARTS = (
-    Part("hived", "cases", "HiveD's test cases and random requests", conformance.run, conformance.DATA),
+    Part("hived", "cases", "HiveD's test cases and random requests", conformance.run, conformance.CASES),
     Part("hived", "anomaly", "Philly's tenants: private nodes, quotas, cells, lending", anomaly.run, philly.TRACE),
     Part("hived", "affinity", "Price of affinity: GPUs promised over mean use, and delay", affinity.run, philly.TRACE),
 )

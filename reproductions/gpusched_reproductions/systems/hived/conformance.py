@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_reproductions.data_sources import DATA
 from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.hived import episodes
 from gpusched_reproductions.systems.hived.cells import Allocator, Request
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
 
-DATA = Path("../shared/data/hived")
+CASES = DATA / "hived"
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), hived_algorithm_test.go and its design configuration"
 QUICK_EPISODES = 5  # of each kind
 
@@ -109,13 +110,13 @@ class Pods:
 
 def run(quick: bool) -> Measured:
     """Answer HiveD's test cases, and the random episodes beside the answers of its program."""
-    config, cases = read_cluster(DATA / "cluster.yaml"), Cases.read(DATA / "cases.json")
+    config, cases = read_cluster(CASES / "cluster.yaml"), Cases.read(CASES / "cases.json")
     answers = list(pod_answers(config, cases))
     agree, of_all = float(sum(answer == cases.expected(pod) for pod, answer in answers)), float(len(answers))
     checks = [Check("pods of its tests", agree, of_all, of_all, of_all, SOURCE, "prediction")]
     same, steps = Counter[str](), Counter[str]()
     cluster, done = cluster_of(config), Counter[str]()
-    for number, episode in enumerate(episodes.read(DATA / "random_episodes.jsonl.gz")):
+    for number, episode in enumerate(episodes.read(CASES / "random_episodes.jsonl.gz")):
         mode = episode["Mode"]
         done[mode] += 1
         if not quick or done[mode] <= QUICK_EPISODES:

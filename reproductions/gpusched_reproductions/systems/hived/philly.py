@@ -12,13 +12,14 @@ import polars as pl
 from gpusched_env.mechanisms.tenants.model import Tenants
 from gpusched_env.model import Cells, Configuration, EpochDistribution, GpuType, Instance, JobTable, Node, Tenant
 from gpusched_env.workload import builtin_applications
+from gpusched_reproductions.data_sources import DATA
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-TRACE = Path("../shared/data/philly/philly.csv")
+TRACE = DATA / "philly" / "philly.csv"
 FIRST, LAST = pl.datetime(2017, 10, 1), pl.datetime(2017, 12, 1)
 QUICK_LAST = pl.datetime(2017, 10, 15)
 LARGEST_TENANTS = 11

@@ -12,9 +12,10 @@ import numpy as np
 
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, SharedMemory, UtilisationModel
 from gpusched_env.errors import InputError
+from gpusched_reproductions.data_sources import DATA
 from gpusched_reproductions.systems.muri.memory import least_gib, need_gib
 
-MURI = Path("../shared/data/muri")
+MURI = DATA / "muri"
 """Where Muri's traces (github.com/pkusys/Muri, simulator/trace-data, Apache-2.0) are looked for."""
 ANSWERS = MURI.parent / "muri_antman"
 """Where the answers of Muri's program are, and trace 3 too."""
