@@ -24,7 +24,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments", "gpusched_operations")
 FOLDERS = ("gpusched_env", *(f"{name.removeprefix('gpusched_')}/{name}" for name in PACKAGES[1:]))
-DATA_SUFFIXES = (".css", ".csv", ".j2", ".js", ".json", ".safetensors", ".toml", ".typed")
+DATA_SUFFIXES = (".css", ".csv", ".j2", ".js", ".json", ".npz", ".toml", ".typed")
 EXTRAS = ("matplotlib", "typer", "rich", "torch", "stable_baselines3", "pyomo")
 SNIPPET = f"""
 import importlib.util, sys

@@ -1,6 +1,7 @@
 """Agents on disk: a saved agent is read back, and anything else is refused."""
 
 import hashlib
+import io
 import json
 import pickle
 import shutil
@@ -13,10 +14,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors.numpy import save
+from hypothesis.extra import numpy as hnp
 
 from agent_folders import controls_description, description, network, spec, weights
 from gpusched_agents.files import storage as shipping
+from gpusched_agents.files.arrays_file import arrays_bytes as save
+from gpusched_agents.files.arrays_file import read_arrays
 from gpusched_agents.files.description import description_text, read_description
 from gpusched_agents.files.storage import (
     AGENT_FILES,
@@ -30,14 +33,39 @@ from gpusched_agents.spec import FEATURES, NetworkConfig
 from gpusched_env.errors import InputError
 from refusals import ANY, refused
 
-HALF = b'{"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}'
-"""Header of a file with one number of a kind that NumPy does not have."""
+
+def packed(entries: dict[str, bytes], compression: int = zipfile.ZIP_STORED) -> bytes:
+    """Return the bytes of a ZIP file with these entries."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", compression) as archive:
+        for name, content in entries.items():
+            archive.writestr(name, content)
+    return made.getvalue()
+
+
+def pickled() -> bytes:
+    """Return the bytes of a file with an array that would be unpickled."""
+    made = io.BytesIO()
+    np.savez(made, a=np.array([{}], dtype=object))
+    return made.getvalue()
+
+
+def zeros() -> bytes:
+    made = io.BytesIO()
+    np.save(made, np.zeros(2, np.float32))
+    return made.getvalue()
 
 
 @pytest.fixture
 def saved(tmp_path: Path) -> Path:
     save_agent(tmp_path / "agent", description(), weights())
     return tmp_path / "agent"
+
+
+arrays_of_numbers = st.one_of(
+    hnp.arrays(np.float32, hnp.array_shapes(min_dims=0, max_dims=3, min_side=0, max_side=4)),
+    hnp.arrays(np.int64, hnp.array_shapes(min_dims=1, max_dims=2, max_side=4)),
+)
 
 
 def not_loaded(folder: Path | str, *error: Any) -> None:
@@ -147,7 +175,7 @@ def test_a_description_with_a_value_that_cannot_be_is_refused(changes, field):
 
 
 def test_what_is_not_a_folder_is_refused_also_an_archive_of_stable_baselines3(tmp_path):
-    not_loaded(tmp_path / "nothing", "agent", str(tmp_path / "nothing"), "agent.json and weights.safetensors")
+    not_loaded(tmp_path / "nothing", "agent", str(tmp_path / "nothing"), "agent.json and weights.npz")
     not_loaded("x" * 5000, "agent", "x" * 5000)
     (tmp_path / "file").write_text("hello")
     not_loaded(tmp_path / "file", "agent", str(tmp_path / "file"), "not a file")
@@ -168,13 +196,13 @@ def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved, name):
 
 def test_weights_of_another_size_or_agent_are_refused(saved, tmp_path):
     size = load_description(saved).weights_bytes
-    with (saved / "weights.safetensors").open("ab") as file:
+    with (saved / "weights.npz").open("ab") as file:
         file.write(b"\0")
-    not_loaded(saved, f"{saved}/weights.safetensors", f"{size + 1} bytes", f"{size} bytes, as agent.json says")
+    not_loaded(saved, f"{saved}/weights.npz", f"{size + 1} bytes", f"{size} bytes, as agent.json says")
     save_agent(tmp_path / "other", description(), weights(1))
-    shutil.copy(tmp_path / "other" / "weights.safetensors", saved)
-    assert (saved / "weights.safetensors").stat().st_size == load_description(saved).weights_bytes
-    not_loaded(saved, f"{saved}/weights.safetensors", "other content")
+    shutil.copy(tmp_path / "other" / "weights.npz", saved)
+    assert (saved / "weights.npz").stat().st_size == load_description(saved).weights_bytes
+    not_loaded(saved, f"{saved}/weights.npz", "other content")
 
 
 def test_a_description_may_have_another_layout_but_no_other_value(saved):
@@ -282,15 +310,31 @@ def test_json_that_is_no_agent_is_refused(saved, text, field):
             ("weights.price.0.bias", "shape (5,)", "shape (4,)"),
         ),
         (save(weights() | {"more": np.zeros(5, np.float32)}), ("weights.more", "...", "no such array")),
-        (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", ("weights", "'BF16'")),
+        (pickled(), ("weights", "Object arrays cannot be loaded when allow_pickle=False")),
+        (packed({"a.npy": zeros()}, zipfile.ZIP_DEFLATED), ("weights", "an array is compressed")),
+        (packed({"a.txt": b"text"}), ("weights", "a.txt is no array")),
+        (packed({"a.npy": zeros()[:-1]}), ("weights",)),
+        (packed({"a.npy": b"text"}), ("weights",)),
     ],
 )
 def test_weights_that_match_their_hash_are_still_checked(saved, data, error):
-    (saved / "weights.safetensors").write_bytes(data)
+    (saved / "weights.npz").write_bytes(data)
     forged = replace(description(), weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
     (saved / "agent.json").write_text(description_text(forged))
     field, *rest = error
-    not_loaded(saved, f"{saved}/weights.safetensors: {field}", *rest)
+    not_loaded(saved, f"{saved}/weights.npz: {field}", *rest)
+
+
+@given(st.dictionaries(st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,9}", fullmatch=True), arrays_of_numbers, max_size=4))
+@settings(max_examples=50, deadline=None)
+def test_arrays_are_read_as_they_were_written_and_equal_ones_have_equal_bytes(arrays):
+    data = save(arrays)
+    assert data == save({name: np.array(arrays[name], order="F") for name in reversed(arrays)})
+    again = read_arrays(data)
+    assert again.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert again[name].dtype == array.dtype
+        np.testing.assert_array_equal(again[name], array)
 
 
 def test_weights_of_another_network_are_not_saved(tmp_path):

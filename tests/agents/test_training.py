@@ -14,14 +14,14 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.numpy import load_file, save_file
 
 from control_runs import BASE, CASES, ENVS, PPO, curve, outcome, same
+from gpusched_agents.files.arrays_file import arrays_bytes, read_arrays
 from gpusched_agents.files.storage import load_agent, load_description
 from gpusched_agents.policy import load_policy
 from gpusched_agents.study import make_training
 from gpusched_agents.training.algorithm_config import AdaptationConfig
-from gpusched_agents.training.checkpoint import Checkpoint
+from gpusched_agents.training.checkpoint import HEADER, Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.control_training import ControlTraining
 from gpusched_env import load_scenario, make_instance, simulate
@@ -133,9 +133,9 @@ def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(whole_runs, t
                 ControlTraining(BASE, folder).run()
         if (folder / "agent").exists():
             load_agent(folder / "agent")
-        if (folder / "checkpoint.safetensors").exists():
-            Checkpoint.read(folder / "checkpoint.safetensors")
-    assert (folder / "checkpoint.safetensors").exists()
+        if (folder / "checkpoint.npz").exists():
+            Checkpoint.read(folder / "checkpoint.npz")
+    assert (folder / "checkpoint.npz").exists()
     ControlTraining(BASE, folder).run()
     same(outcome(folder), outcome(whole_runs("ppo")))
 
@@ -232,7 +232,7 @@ def stopped(tmp_path: Path) -> Path:
     """Return the folder of a run that was stopped after some checkpoints."""
     with pytest.raises(Stopped):
         ControlTraining(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
-    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+    assert (tmp_path / "run" / "checkpoint.npz").exists()
     return tmp_path / "run"
 
 
@@ -259,26 +259,27 @@ def not_begun(folder: Path, field: str, value: object = ANY, allowed: str = "", 
 
 @pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
 def test_a_truncated_checkpoint_is_refused(kept, stopped):
-    path = stopped / "checkpoint.safetensors"
+    path = stopped / "checkpoint.npz"
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
     not_begun(stopped, str(path), allowed="a whole checkpoint; remove it to begin again")
 
 
 def test_a_checkpoint_of_something_else_is_refused(stopped, whole_runs):
-    path = stopped / "checkpoint.safetensors"
+    path = stopped / "checkpoint.npz"
     for name in ("sac", "td3", "a2c"):
-        path.write_bytes((whole_runs(name) / "checkpoint.safetensors").read_bytes())
+        path.write_bytes((whole_runs(name) / "checkpoint.npz").read_bytes())
         not_begun(stopped, str(path))
     former = Checkpoint.read(whole_runs("ppo") / path.name)
     del former.arrays["torch"]
     former.write(path)
     not_begun(stopped, str(path), allowed="one of this version; remove it to begin again")
-    arrays = load_file(path)
-    save_file(arrays, path)
+    arrays = read_arrays(path.read_bytes())
+    del arrays[HEADER]
+    path.write_bytes(arrays_bytes(arrays))
     not_begun(stopped, f"{path}: version", None)
-    save_file(arrays, path, metadata={"version": "0"})
-    not_begun(stopped, f"{path}: version", "0")
+    path.write_bytes(arrays_bytes({**arrays, HEADER: np.frombuffer(b'{"version": 0}', dtype=np.uint8)}))
+    not_begun(stopped, f"{path}: version", 0)
     path.write_bytes(b"PK\x03\x04" * 100)
     not_begun(stopped, str(path), allowed="a whole checkpoint")
     path.unlink()
@@ -287,7 +288,7 @@ def test_a_checkpoint_of_something_else_is_refused(stopped, whole_runs):
 
 
 def test_without_its_checkpoint_a_run_begins_again(stopped, whole_runs):
-    (stopped / "checkpoint.safetensors").unlink()
+    (stopped / "checkpoint.npz").unlink()
     ControlTraining(BASE, stopped).run()
     same(outcome(stopped), outcome(whole_runs("ppo")))
 

@@ -180,7 +180,7 @@ def test_a_server_in_place_of_the_hub_gives_an_agent_that_is_then_there_without_
         "repository lab/none, revision main, small/agent.json: there is no such public repository",
         "repository lab/agents, revision v2, small/agent.json: there is no such revision",
         "repository lab/agents, revision main, agent.json: there is no such file",
-        "repository lab/agents, revision main, half/weights.safetensors: there is no such file",
+        "repository lab/agents, revision main, half/weights.npz: there is no such file",
         f"repository lab/agents, revision main, large/agent.json: {2**40} bytes",
     )
     for (kind, allowed), reason in zip(found[2:], reasons, strict=True):

@@ -51,13 +51,13 @@ def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(tmp_path):
         if (folder / "agent").exists():
             load_agent(folder / "agent")
             curve(folder)
-        if (folder / "checkpoint.safetensors").exists():
-            Checkpoint.read(folder / "checkpoint.safetensors")
+        if (folder / "checkpoint.npz").exists():
+            Checkpoint.read(folder / "checkpoint.npz")
     ControlTraining(BASE, folder).run()
     ControlTraining(BASE, tmp_path / "whole").run()
     same(outcome(folder), outcome(tmp_path / "whole"))
     assert {path.name for path in folder.iterdir() if not path.name.startswith(".")} == {
-        "training.json", "checkpoint.safetensors", "curve.csv", "logs", "agent"
+        "training.json", "checkpoint.npz", "curve.csv", "logs", "agent"
     }  # fmt: skip
 
 

@@ -41,7 +41,7 @@ def curve(folder: Path) -> list[dict[str, str]]:
 def outcome(folder: Path) -> dict[str, Any]:
     """Return all that a finished run must reproduce: everything except the seconds that it took."""
     points = [{name: value for name, value in point.items() if name != "seconds"} for point in curve(folder)]
-    last = Checkpoint.read(folder / "checkpoint.safetensors")
+    last = Checkpoint.read(folder / "checkpoint.npz")
     progress = last.facts["progress"]
     del progress["seconds"]
     for point in progress["curve"]:

@@ -1,4 +1,4 @@
-"""An agent as a folder: weights.safetensors, and agent.json that describes it. Reading a folder runs no code in it."""
+"""An agent as a folder: weights.npz, and agent.json that describes it. Reading a folder runs no code in it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 
+from gpusched_agents.files.arrays_file import arrays_bytes, read_arrays
 from gpusched_agents.files.description import AgentDescription, description_text, read_description
 from gpusched_agents.files.hub import HUB, PLACE, hub_folder
 from gpusched_agents.spec import AgentSpec, NetworkConfig
@@ -24,20 +23,19 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def weights_bytes(weights: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """Return `weights`, float32 and finite, as the bytes of a safetensors file; equal arrays have equal bytes."""
+    """Return `weights`, float32 and finite, as the bytes of a file; equal arrays have equal bytes."""
     _check(weights)
-    # safetensors copies the memory of an array, so strided views are made contiguous first.
-    return save({name: np.array(weights[name], order="C") for name in sorted(weights)})
+    return arrays_bytes(weights)
 
 
 def read_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
-    """Read the bytes of `weights_bytes`; the arrays belong to the caller."""
+    """Read the bytes of `weights_bytes`."""
     try:
-        weights = load(data)
-    except (SafetensorError, KeyError, ValueError) as error:  # KeyError: a kind of number that NumPy does not have
-        raise InputError("weights", str(error), "a whole safetensors file with arrays of float32") from error
+        weights = read_arrays(data)
+    except ValueError as error:
+        raise InputError("weights", str(error), "a whole file of NumPy's with arrays of float32") from error
     _check(weights)
-    return {name: array.copy() for name, array in weights.items()}
+    return weights
 
 
 def check_shapes(weights: Mapping[str, NDArray[np.float32]], shapes: Mapping[str, tuple[int, ...]]) -> None:
@@ -106,7 +104,7 @@ def _layer(name: str, outputs: int, inputs: int) -> Shapes:
     return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
 
 
-DESCRIPTION, WEIGHTS = AGENT_FILES = ("agent.json", "weights.safetensors")
+DESCRIPTION, WEIGHTS = AGENT_FILES = ("agent.json", "weights.npz")
 A_FOLDER = f"an agent's folder, with {DESCRIPTION} and {WEIGHTS}"
 OF_SB3 = "a .zip that Stable-Baselines3 saved is sb3:FILE.zip"
 

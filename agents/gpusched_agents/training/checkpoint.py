@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from gpusched_agents.files.arrays_file import arrays_bytes, read_arrays
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.parsing import parse_json
 
-VERSION = 2
+VERSION = 3
+HEADER = "header"
+"""Name of the array that has the version, the facts and a checksum, as JSON."""
 
 
 @dataclass(slots=True)
@@ -38,10 +39,10 @@ class Checkpoint:
 
     def write(self, path: Path) -> None:
         """Write it in place of an earlier one, as a whole or not at all."""
-        arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
         facts = json.dumps(self.facts)
-        header = {"version": str(VERSION), "facts": facts, "sha256": _checksum(arrays, facts)}
-        write_atomically(path, save(arrays, metadata=header))
+        header = {"version": VERSION, "facts": facts, "sha256": _checksum(self.arrays, facts)}
+        text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+        write_atomically(path, arrays_bytes({**self.arrays, HEADER: text}))
 
     def copy(self) -> Checkpoint:
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
@@ -51,15 +52,14 @@ class Checkpoint:
     def read(cls, path: Path) -> Checkpoint:
         """Read a file of `write`, if it is whole and has the present version."""
         try:
-            with safe_open(path, framework="numpy") as file:
-                header = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-                facts = parse_json(header.get("facts", "{}"))
-        except (SafetensorError, OSError, ValueError) as error:
+            arrays = read_arrays(path.read_bytes())
+            header = parse_json(arrays.pop(HEADER, np.frombuffer(b"{}", dtype=np.uint8)).tobytes())
+            facts = parse_json(str(header.get("facts", "{}")))
+        except (AttributeError, OSError, ValueError) as error:
             raise InputError(str(path), str(error), "a whole checkpoint; remove it to begin again") from error
-        if header.get("version") != str(VERSION):
+        if header.get("version") != VERSION:
             raise InputError(f"{path}: version", header.get("version"), str(VERSION))
-        if header.get("sha256") != _checksum(arrays, header.get("facts", "")):
+        if header.get("sha256") != _checksum(arrays, header["facts"]):
             raise InputError(f"{path}: sha256", header.get("sha256"), "that of its content; remove it to begin again")
         return cls(arrays, facts)
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     OnProgress: TypeAlias = Callable[[int, int, str], None]
 
-CHECKPOINT, SETTINGS, CURVE, LOGS, AGENT = "checkpoint.safetensors", "training.json", "curve.csv", "logs", "agent"
+CHECKPOINT, SETTINGS, CURVE, LOGS, AGENT = "checkpoint.npz", "training.json", "curve.csv", "logs", "agent"
 
 
 class RunFolder:
@@ -96,7 +96,7 @@ class ResumableTraining(ABC):
     """A training run in a folder, which can be stopped and resumed at any time, and resumed with more steps.
 
     The folder holds `training.json` (settings, origin, costs of reference policies, and warnings at the end),
-    `checkpoint.safetensors`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard, of Stable-Baselines3), and
+    `checkpoint.npz`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard, of Stable-Baselines3), and
     `agent/`: the best agent so far.
 
     Args:

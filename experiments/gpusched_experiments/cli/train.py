@@ -25,7 +25,7 @@ from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
 from gpusched_experiments.report.chart import RELATIVE, training_chart
 
-CHECKPOINT = "checkpoint.safetensors"
+CHECKPOINT = "checkpoint.npz"
 TRACK = "track:"
 CALLBACK = """FILE.py:Class, module:Class or 'module:Class={"argument": 1}'"""
 FIGURE, DRAWS = "curve", "gpusched_experiments.report.figures"

@@ -65,7 +65,7 @@ def points(folder: Path) -> list[dict[str, str]]:
 
 def outcome(folder: Path) -> dict[str, Any]:
     description, weights = load_agent(folder / "agent")
-    last = Checkpoint.read(folder / "checkpoint.safetensors")
+    last = Checkpoint.read(folder / "checkpoint.npz")
     progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
     return {
         "weights": {name: array.tobytes() for name, array in weights.items()},
@@ -187,7 +187,7 @@ def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(whol
 def test_a_finished_run_is_left_as_it_is_or_goes_on_to_more_steps(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     training = train(tmp_path / "run", replace(CONFIG, steps=1_500))
-    before = Checkpoint.read(whole / "checkpoint.safetensors").facts["progress"]
+    before = Checkpoint.read(whole / "checkpoint.npz").facts["progress"]
     assert training.progress.steps >= 1_500 > before["steps"]
     assert training.progress.phase == "done"
     assert training.progress.curve[: len(before["curve"])] == before["curve"]
@@ -199,18 +199,18 @@ def test_a_finished_run_is_left_as_it_is_or_goes_on_to_more_steps(whole, tmp_pat
 def test_a_checkpoint_of_other_arrays_is_refused(tmp_path):
     training = AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
-    whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
+    whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.npz")
     del whole_one.arrays["state/mean"]
-    whole_one.write(tmp_path / "run" / "checkpoint.safetensors")
-    with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="one of this version; remove it to begin again"):
+    whole_one.write(tmp_path / "run" / "checkpoint.npz")
+    with refused(f"{tmp_path}/run/checkpoint.npz", allowed="one of this version; remove it to begin again"):
         AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
-    other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
+    other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.npz")
     other_one.arrays = {name: array[:-3] for name, array in other_one.arrays.items()}
-    other_one.write(tmp_path / "run" / "checkpoint.safetensors")
+    other_one.write(tmp_path / "run" / "checkpoint.npz")
     weights = len(training._best)
     other_size = f"a network of {weights - 3} weights, not {weights}"
-    with refused(f"{tmp_path}/run/checkpoint.safetensors", other_size, "one of this version"):
+    with refused(f"{tmp_path}/run/checkpoint.npz", other_size, "one of this version"):
         AdaptationTraining(CONFIG, tmp_path / "run", command="train")
 
 
@@ -229,7 +229,7 @@ def test_only_the_arrays_that_are_named_change(whole, tmp_path):
     agent = replace(CONFIG.agent, begin=str(whole / "agent"), only="price")
     train(tmp_path / "run", replace(CONFIG, agent=agent))
     before = load_agent(whole / "agent")[1]
-    state = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors").get("state")
+    state = Checkpoint.read(tmp_path / "run" / "checkpoint.npz").get("state")
     after = AdaptationTraining(CONFIG, whole)._network.arrays(state["weights"])
     changed = {name for name, array in after.items() if not np.array_equal(array, before[name])}
     assert changed == {"price.0.weight", "price.0.bias"}

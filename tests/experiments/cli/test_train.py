@@ -176,7 +176,7 @@ def test_settings_of_the_scenario_are_written_down_wherever_other_settings_are(c
     folder, _ = changed
     written = json.loads((folder / "training.json").read_text())["config"]
     assert written["scenario_settings"] == SETTINGS_CHANGED
-    assert Checkpoint.read(folder / "checkpoint.safetensors").facts["config"] == written
+    assert Checkpoint.read(folder / "checkpoint.npz").facts["config"] == written
     described = load_description(folder / "agent")
     assert described.config["scenario_settings"] == SETTINGS_CHANGED
     assert described.spec.gpu_types == ("T4",)

@@ -109,14 +109,14 @@ def test_until_an_agent_is_shipped_the_experiment_goes_without(folder):
     [
         ("agent:nobody", ("agent", "agent:nobody")),
         ("agent:other", ("agent:other: instance.configurations",)),
-        ("agent:cut", ("cut/weights.safetensors", "0 bytes")),
+        ("agent:cut", ("cut/weights.npz", "0 bytes")),
         ("nobody", ("policy", "nobody", "one of .*fifo")),
     ],
 )
 def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_is_written(folder, policy, error):
     save_agent("other", controls_description(), weights(of=spec("controls")))
     save_agent("cut", description(), weights())
-    (folder / "cut/weights.safetensors").write_bytes(b"")
+    (folder / "cut/weights.npz").write_bytes(b"")
     with refused(*error):
         run(Selection(nodes=(2,), seeds=(0,), policies=("edf", policy)))
     assert not (folder / "out").exists()
