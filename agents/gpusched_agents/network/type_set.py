@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 CONTEXT = WHOLE + 2 * TYPES
 """Numbers of the context: those of an observation that belong to no GPU type, and mean and largest of the others."""
-REACH = 0.7  # of the largest distance in a training: from there on controls fade
+WHOLE_TO = 0.9  # of the largest distance in a training: from there on controls fade
 PRICES = 2  # that are set for each GPU type: for critical and for deferrable jobs
 
 
@@ -31,8 +31,8 @@ class TypeSetActor:
     of GPU types. One perceptron sets the prices of a GPU type from its features, the context, and 1 at its name;
     another one sets the other controls from the context.
 
-    Controls fade where the context is far from those of the training: they are multiplied by 2 - d / r, between 0 and
-    1. d is the root mean square difference to the nearest of the known contexts, r is 0.7 of the largest d in the
+    Controls fade where the context is far from those of the training: they are multiplied by (1 - d / r) / 0.1, between
+    0 and 1. d is the root mean square difference to the nearest of the known contexts, r is the largest d in the
     training.
 
     Args:
@@ -102,7 +102,8 @@ class TypeSetActor:
         """Return the factor on all controls in a context, (CONTEXT,), from 0 to 1."""
         if not len(self.known):
             return 1.0
-        return float(np.clip(2.0 - _distance(context, self.known).min() / self.radius, 0.0, 1.0))
+        away = float(_distance(context, self.known).min()) / self.radius
+        return float(np.clip((1.0 - away) / (1.0 - WHOLE_TO), 0.0, 1.0))
 
     def fitted(
         self,
@@ -145,8 +146,8 @@ def choose_known(contexts: NDArray[np.float32], count: int) -> tuple[NDArray[np.
         count: How many are chosen, M ≥ 0; 0: none.
 
     Returns:
-        (M, CONTEXT), some several times if N is less; and `REACH` of the largest distance of a context to the nearest
-        of them, at least 1e-3.
+        (M, CONTEXT), some several times if N is less; and the largest distance of a context to the nearest of them, at
+        least 1e-3.
     """
     if not count:
         return contexts[:0], 1.0
@@ -154,7 +155,7 @@ def choose_known(contexts: NDArray[np.float32], count: int) -> tuple[NDArray[np.
     while len(chosen) < count:
         chosen.append(int(away.argmax()))
         away = np.minimum(away, _distance(contexts[chosen[-1]], contexts))
-    return contexts[chosen], max(1e-3, REACH * float(away.max()))
+    return contexts[chosen], max(1e-3, float(away.max()))
 
 
 def _distance(context: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:

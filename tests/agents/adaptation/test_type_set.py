@@ -12,7 +12,7 @@ from gpusched_agents import EsConfig, NetworkConfig, TrainingConfig, load_policy
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.actors import MlpActor
 from gpusched_agents.network.control_policy import ControlPolicy
-from gpusched_agents.network.type_set import CONTEXT, REACH, TypeSetActor, choose_known
+from gpusched_agents.network.type_set import CONTEXT, TypeSetActor, choose_known
 from gpusched_agents.training import constants as module
 from gpusched_agents.training.adaptation_training import spec_of
 from gpusched_agents.training.evolved import EvolvedNetwork
@@ -77,15 +77,15 @@ def test_the_context_has_what_belongs_to_no_type_then_mean_and_largest_of_the_ty
     assert types[0, :, -2:].tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
 
 
-def test_controls_fade_from_the_radius_to_twice_the_radius():
+def test_controls_fade_in_the_last_tenth_of_the_radius():
     context = np.zeros(CONTEXT, np.float32)
     actor = replace(network(3), known=context[None], radius=0.2)
-    for away, factor in ((0.0, 1.0), (0.2, 1.0), (0.3, 0.5), (0.4, 0.0), (0.9, 0.0)):
+    for away, factor in ((0.0, 1.0), (0.18, 1.0), (0.19, 0.5), (0.2, 0.0), (0.9, 0.0)):
         assert actor.fade(context + np.float32(away)) == pytest.approx(factor, abs=1e-5)
     assert network(3).fade(context) == 1.0
     seen = np.zeros(feature_count(2), np.float32)
     inside, outside = replace(actor, radius=10.0).for_types(NAMES), actor.for_types(NAMES)
-    seen[:] = 0.3
+    seen[:] = 0.19
     assert outside.act(seen) == pytest.approx(0.5 * inside.act(seen), abs=1e-5)
     assert not outside.act(np.full_like(seen, 0.9)).any()
 
@@ -95,7 +95,7 @@ def test_known_contexts_are_far_from_each_other_and_cover_the_others():
     groups = np.repeat(np.eye(3, CONTEXT), 20, axis=0) + rng.uniform(0, 0.01, (60, CONTEXT))
     known, radius = choose_known(groups.astype(np.float32), 3)
     assert sorted(known.argmax(axis=1).tolist()) == [0, 1, 2]
-    assert radius <= 0.007
+    assert radius <= 0.01
     assert choose_known(groups[:1].astype(np.float32), 2) == (pytest.approx(np.repeat(groups[:1], 2, axis=0)), 1e-3)
     assert choose_known(groups.astype(np.float32), 0)[0].shape == (0, CONTEXT)
 
@@ -123,7 +123,6 @@ def test_fitted_it_says_what_each_cluster_wants():
     for types, rows, said in zip(clusters, seen, wanted, strict=True):
         acting = fitted.for_types(types)
         fades = [acting.fade(acting._inputs(rows[k : k + 1])[0][0]) for k in range(30)]
-        assert min(fades) >= 2.0 - 1.0 / REACH - 1e-5  # where d is the largest in the training
         assert max(fades) == 1.0
         acting = replace(acting, radius=10.0)
         error = np.abs(np.mean([acting.act(row) for row in rows], axis=0) - said).mean()
