@@ -202,8 +202,8 @@ def set_timer_at(board: Board, job: int, time: float) -> None:
 def grow(board: Board, job: int, config: int) -> None:
     """Set a job's configuration to a larger one, on its node; `capacity` is not updated.
 
-    From whole GPUs it grows to more of them; from a share to a larger one of the same GPU, or to the whole of it. The
-    caller checks that they are free and that the quota covers them (`can_resize`).
+    From whole GPUs it grows to more of them; from a share to a larger one of the same GPU, or to whole GPUs. The caller
+    checks that they are free and that the quota covers them (`can_resize`).
     """
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     node, slot, held = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), int(jobs[job, at.CONFIG])
@@ -212,7 +212,10 @@ def grow(board: Board, job: int, config: int) -> None:
         nodes[node, at.FREE] -= more
         hooks.count_busy(board, node, nodes[node, at.FREE] + more, nodes[node, at.FREE])
     elif configs[config, at.CONFIG_UNITS] == 0:
-        nodes[node, at.NODE_COLUMNS + slot] = 0
+        nodes[node, at.NODE_COLUMNS + slot] -= configs[held, at.CONFIG_UNITS]
+        more = configs[config, at.CONFIG_GPUS] - (1 if nodes[node, at.NODE_COLUMNS + slot] == 0 else 0)
+        nodes[node, at.FREE] -= more
+        hooks.count_busy(board, node, nodes[node, at.FREE] + more, nodes[node, at.FREE])
         jobs[job, at.SLOT] = -1.0
     else:
         nodes[node, at.NODE_COLUMNS + slot] += configs[config, at.CONFIG_UNITS] - configs[held, at.CONFIG_UNITS]

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from books import check_books
 from first_rounds import begin_run
 from gpusched_baselines import StsX, make_policy
+from gpusched_baselines.dispatching.idle_gpus import give_by_gain
 from gpusched_baselines.registry import ablation_names
 from gpusched_baselines.sts_x.appraisal import WAIT_LOAD, _write_due_load
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
@@ -118,6 +120,40 @@ def test_idle_gpus_make_a_job_faster_that_pays_for_the_node_alone():
     """On two GPUs an epoch takes 40 minutes: 4 €/h · 2/3 h is less than 3 €/h · 1 h."""
     alone = job(0, 2, epochs=2, seconds_per_epoch={ONE: HOUR, TWO: HOUR * 2 / 3})
     assert simulate(cluster([alone]), StsX()).energy_eur == pytest.approx(2 * 2 / 3 * 4)
+
+
+def shares_of_two(jobs: int, half_s: float, seconds: dict[Configuration, float]) -> Instance:
+    """Jobs of one epoch, due when one that starts at once on half a GPU ends, on a node of two GPUs."""
+    every = [job(0, half_s / HOUR, seconds_per_epoch={HALF: half_s, **seconds}) for _ in range(jobs)]
+    return Instance.from_jobs([V], [Node("V", 2)], every, [HALF, *seconds], energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+@pytest.mark.parametrize(("both_h", "eur"), [(0.7, 0.7 * 4), (0.8, 3.0)])
+def test_idle_gpus_lift_a_job_from_a_share_where_an_epoch_gets_cheaper(both_h, eur):
+    """By full nodes half a GPU is cheapest: 2 € for an hour. Alone on the node it costs 3 €, both GPUs 4 €/h."""
+    result = simulate(shares_of_two(1, HOUR, {TWO: both_h * HOUR}), StsX())
+    assert result.energy_eur == pytest.approx(eur)
+
+
+@pytest.mark.parametrize(("holders", "config"), [(1.0, 1), (2.0, 0)])
+def test_a_share_costs_less_of_its_gpu_where_others_are_expected_there(holders, config):
+    """It costs 2 + 1 € of the first hour, or 2 + 0.5 €; both GPUs cost 2.8 €."""
+    state = begin_run(shares_of_two(1, HOUR, {TWO: 0.7 * HOUR}))
+    sim.place(state.board, 0, 0)
+    give_by_gain(state.board, np.array([0]), np.zeros(1), holders)
+    check_books(state.view)
+    assert (state.board.jobs[0, at.CONFIG], state.board.nodes[0, at.FREE]) == (config, 1 - config)
+
+
+def test_one_of_two_jobs_leaves_a_shared_gpu_for_an_idle_one():
+    """Each pays half of the node's 2 €/h: half a GPU costs 1.5 € for an hour, a whole one 1 € for half an hour."""
+    state = begin_run(shares_of_two(2, HOUR, {ONE: 0.5 * HOUR}))
+    for each in range(2):
+        sim.place(state.board, each, 0)
+    give_by_gain(state.board, np.arange(2), np.zeros(2), 2.0)
+    check_books(state.view)
+    assert state.board.jobs[:2, at.CONFIG].tolist() == [1.0, 0.0]
+    assert state.board.nodes[0, at.FREE] == 0
 
 
 def one_gpu(jobs: list[Job]) -> Instance:

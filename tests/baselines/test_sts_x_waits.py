@@ -18,6 +18,7 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
+    UtilisationModel,
     simulate,
 )
 from gpusched_env.mechanisms.tenants.model import Tenants
@@ -89,16 +90,19 @@ def test_no_job_waits_for_gpus_of_others_where_tenants_have_quotas():
     assert second_starts_h(two_jobs(0.1).with_mechanisms(tenants), StsX()) == 0.0
 
 
-def test_no_job_waits_where_co_runners_slow_jobs_down():
-    """The same cluster, whose slow GPUs could be shared: alone that changes nothing, with slower co-runners it does."""
+def test_no_job_waits_where_co_runners_slow_jobs_down_by_utilisation():
+    """The same cluster, whose slow GPUs could be shared: without co-runners or with pairs of them that changes nothing.
+
+    Where jobs divide the time of a GPU it is not known when they end.
+    """
     quarter = Configuration("S", 1, share=0.25)
     seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR, quarter: 50.0 * HOUR}
     jobs = [Job(0.0, 1.0, weight / HOUR, 2.0, CERTAIN, 2.0, seconds) for weight in (1.0, 0.1)]
     nodes = [Node("F", 1), Node("S", 1), Node("S", 1)]
     shared = Instance.from_jobs([FAST, SLOW], nodes, jobs, tuple(seconds), energy_price_eur_per_kwh=1.0, pue=1.0)
     assert second_starts_h(shared, StsX()) == pytest.approx(2.0)
-    slows = Interference(np.full((2, 1, 1), 1.5))
-    assert second_starts_h(shared.with_mechanisms(slows), StsX()) == 0.0
+    assert second_starts_h(shared.with_mechanisms(Interference(np.full((2, 1, 1), 1.5))), StsX()) == pytest.approx(2.0)
+    assert second_starts_h(shared.with_mechanisms(UtilisationModel(np.full((2, 1), 0.9))), StsX()) == 0.0
 
 
 @pytest.mark.parametrize(

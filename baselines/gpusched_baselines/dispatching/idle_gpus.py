@@ -18,26 +18,27 @@ def give_idle_gpus(board: Board, order: Ints) -> None:
     The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster. Jobs on
     shared GPUs or several nodes keep what they have.
     """
-    give_by_gain(board, order, np.zeros(order.shape[0]), False)
+    give_by_gain(board, order, np.zeros(order.shape[0]), 0.0)
 
 
 @kernel
-def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> None:
+def give_by_gain(board: Board, order: Ints, restart: Floats, holders: float) -> None:
     """Assign idle GPUs of every node in use to its jobs, one step after another to the job that gains most.
 
-    The gain is the ratio, before over after, of seconds per epoch or, with `by_cost`, of the cost of an epoch: that of
-    the power of the job's GPUs and of an equal part of the node's base power. Jobs on shared GPUs or several nodes keep
-    what they have.
+    The gain is the ratio, before over after, of seconds per epoch or, with `holders`, of the cost of an epoch: that of
+    the power of the job's GPUs and of an equal part of the node's base power. Then a job on a share of one GPU may
+    leave it for whole GPUs, too. Jobs on several nodes keep what they have.
 
     Args:
         restart: Time that a change adds to an epoch of each [s], (A,).
+        holders: Expected jobs on a shared GPU, ≥ 1: a share costs at least 1 / so much of its GPU. 0: by seconds.
     """
     nodes = board.nodes
     first, following = _jobs_by_node(board, order)
     for n in range(nodes.shape[0]):
         while first[n] >= 0 and nodes[n, at.FREE] > 0:
-            base, each = _charged(board, n, first[n], following) if by_cost else (1.0, 0.0)
-            winner, config = _most_gain(board, order, restart, first[n], following, (base, each))
+            base, each = _charged(board, n, first[n], following) if holders > 0.0 else (1.0, 0.0)
+            winner, config = _most_gain(board, order, restart, first[n], following, (base, each, holders))
             if winner < 0:
                 break
             sim.grow(board, winner, config)
@@ -72,11 +73,11 @@ def _charged(board: Board, node: int, head: int, following: Ints) -> tuple[float
 
 @lean_kernel
 def _most_gain(
-    board: Board, order: Ints, restart: Floats, head: int, following: Ints, charged: tuple[float, float]
+    board: Board, order: Ints, restart: Floats, head: int, following: Ints, charged: tuple[float, float, float]
 ) -> tuple[int, int]:
     """Find the job of a node, and its new configuration, that gain most from the idle GPUs; -1 if none."""
     jobs, nodes, configs, tau = board.jobs, board.nodes, board.facts.configs, board.tau
-    node, (base, each) = int(jobs[order[head], at.NODE]), charged
+    node, (base, each, holders) = int(jobs[order[head], at.NODE]), charged
     v, free = nodes[node, at.NODE_TYPE], nodes[node, at.FREE]
     winner, better, most = -1, -1, 1.0
     i = head
@@ -84,18 +85,21 @@ def _most_gain(
         job = order[i]
         now, before = int(jobs[job, at.CONFIG]), int(jobs[job, at.OLD_CONFIG])
         own = int(jobs[job, at.APPLICATION])
-        gpus = configs[now, at.CONFIG_GPUS]
-        whole = configs[now, at.CONFIG_UNITS] == 0 and configs[now, at.CONFIG_NODES] == 1
+        gpus, units = configs[now, at.CONFIG_GPUS], configs[now, at.CONFIG_UNITS]
+        larger = configs[now, at.CONFIG_NODES] == 1 and (units == 0 or (holders > 0.0 and gpus == 1))
         less = sim.planned_saving_rate(board, own, now) if each > 0.0 else 0.0
         change = 0.0 if sim.same_gpus(board, now, before) else restart[i]
         cost = (tau[job, now] + change) * (base + each * gpus - less)
-        for c in range(configs.shape[0] if whole else 0):
+        if larger and units > 0:
+            cost = (tau[job, now] + change) * (base + (each - less) * max(units / at.UNITS, 1.0 / holders))
+            gpus = 1 if nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] == units else 0  # that it leaves
+        for c in range(configs.shape[0] if larger else 0):
             more = configs[c, at.CONFIG_GPUS] - gpus
             if configs[c, at.CONFIG_TYPE] != v or more <= 0 or more > free or tau[job, c] == np.inf:
                 continue
             less = sim.planned_saving_rate(board, own, c) if each > 0.0 else 0.0
             change = 0.0 if sim.same_gpus(board, c, before) else restart[i]
-            then = (tau[job, c] + change) * (base + each * (gpus + more) - less)
+            then = (tau[job, c] + change) * (base + each * configs[c, at.CONFIG_GPUS] - less)
             if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
                 continue
             if cost > most * then and sim.can_resize(board, job, c):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusched_baselines.dispatching.idle_gpus import give_by_gain
+from gpusched_baselines.planning.cheapest import HOLDERS
 from gpusched_baselines.planning.plan import (
     LATE,
     Scratch,
@@ -30,7 +31,8 @@ def spread(board: Board, order: Ints, keeps: Mask) -> None:
 
     The cost of an epoch is that of the power of the job's GPUs and of an equal part of the node's base power. So a job
     alone on its node saves base power by being faster. The cost of a restart is spread over the epochs that the job is
-    expected to need. Jobs on shared GPUs or several nodes keep what they have, and so do those that `keeps` names.
+    expected to need. A job may leave a share for whole GPUs, too. Jobs on several nodes keep what they have, and so do
+    those that `keeps` names.
 
     Args:
         order: The jobs of the round, (A,).
@@ -47,7 +49,7 @@ def spread(board: Board, order: Ints, keeps: Mask) -> None:
             restart[i] = change / left
         if keeps[i]:
             restart[i] = np.inf
-    give_by_gain(board, order, restart, True)
+    give_by_gain(board, order, restart, max(1.0, HOLDERS * order.shape[0]))
 
 
 # Columns of the adaptation of every job. Each is the logarithm of a factor, so 0 changes nothing, to the last bit.

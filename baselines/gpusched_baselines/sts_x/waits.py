@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 
 from gpusched_baselines.planning.capacity import gpus_of_types, usable
-from gpusched_baselines.planning.cheapest import co_runners_slow
 from gpusched_baselines.sts_x.capacity_price import load_of_arrivals
 from gpusched_baselines.sts_x.job_plan import Plans
 from gpusched_baselines.sts_x.placements import JOBS, add_ending, longest_restart, time_until_free
@@ -57,10 +56,12 @@ def waits_for_plan(board: Board, plans: Plans, i: int, config: int, adaptation: 
     then its GPUs are added to the `queue`. The wait lasts until enough jobs have ended on GPUs of the type, those
     before it in the queue having theirs, and longer where jobs arrive: by 1 / (1 - load). Its GPU-seconds there cost
     the jobs after it 1 / GPUs of their value each. With quotas no job waits, since free GPUs are not free for all
-    jobs, nor where co-runners slow jobs down, since it is not known when they end.
+    jobs, nor where co-runners slow jobs down by utilisation, since it is not known when they end.
     """
     job, jobs, configs = plans.jobs[i], board.jobs, board.facts.configs
-    if config < 0 or sim.tenants_with_quotas(board) > 0 or co_runners_slow(board):
+    if config < 0 or sim.tenants_with_quotas(board) > 0:
+        return False
+    if board.has_shares and board.facts.utilisation.shape[0] > 0:
         return False
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_SIZE] / at.UNITS
     if queue.ending[JOBS, v] <= 0.0:

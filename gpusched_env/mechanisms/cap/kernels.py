@@ -61,11 +61,13 @@ def grown_kw(board: Board, job: int, config: int) -> float:
     """Return the power that a configuration in the place of the one that a job holds, on its node, would add [kW]."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     held, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
-    saved = saved_kw(board, job, config) - saved_kw(board, job, held)
-    if configs[held, at.CONFIG_UNITS] > 0 or configs[held, at.CONFIG_NODES] > 1:
+    saved, units = saved_kw(board, job, config) - saved_kw(board, job, held), configs[held, at.CONFIG_UNITS]
+    if configs[config, at.CONFIG_UNITS] > 0 or configs[held, at.CONFIG_NODES] > 1:
         return -saved
     v, busy, drawn = nodes[node, at.NODE_TYPE], nodes[node, at.USABLE] - nodes[node, at.FREE], board.facts.kilowatts
     after = busy + configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
+    if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
+        after += 1  # others stay on the shared GPU
     return drawn[v, min(after, drawn.shape[1] - 1)] - drawn[v, busy] - saved
 
 
