@@ -7,15 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from first_rounds import begin_run
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Instance, Rent, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
+from gpusched_env.mechanisms.cap.kernels import grown_kw
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernels import can_place_on, place, show_nodes
+from gpusched_env.simulator.kernels import can_place_on, can_resize, place, show_nodes
 from run_files import audited
 from scripted import Scripted
 from small_instances import hours_job, kilowatt_cluster
@@ -58,6 +60,20 @@ def test_a_job_may_go_to_the_node_that_is_on_and_not_to_one_whose_base_power_is_
     preferred = board.jobs[1, at.PREFERRED_NODE]
     assert [can_place_on(board, 1, 0, node) for node in (on, 1 - on)] == [True, False]
     assert board.jobs[1, at.PREFERRED_NODE] == preferred
+
+
+@pytest.mark.parametrize(
+    ("jobs", "added_kw", "allowed"), [(1, [0.0, 1.0], [True, True]), (2, [1.0, 2.0], [True, False])]
+)
+def test_a_job_that_leaves_a_share_adds_the_power_of_the_gpus_that_were_idle(jobs, added_kw, allowed):
+    """Alone it takes the shared GPU along; else the other job keeps that one. The cap has room for 2.5 GPUs."""
+    half, two = Configuration("V", 1, share=0.5), Configuration("V", 2)
+    every = [hours_job(9.0, {half: 2.0, ONE: 1.0, two: 0.7}) for _ in range(jobs)]
+    state = begin_run(kilowatt_cluster(every, [3], [half, ONE, two]).with_mechanisms(constant(2.5)))
+    for each in range(jobs):
+        assert place(state.board, each, 0)
+    assert [grown_kw(state.board, 0, config) for config in (1, 2)] == pytest.approx(added_kw)
+    assert [can_resize(state.board, 0, config) for config in (1, 2)] == allowed
 
 
 def test_other_nodes_are_shown_with_the_power_of_what_is_not_free_there_or_without():
@@ -167,10 +183,10 @@ def test_of_several_changes_of_the_cap_the_next_is_seen_and_those_to_come_are_no
             np.testing.assert_array_equal(array, getattr(other.board, name))
 
 
-def capped(seed: int, share: float, *, notice_s: float = 0.0) -> Instance:
+def capped(seed: int, share: float, *, notice_s: float = 0.0, scenario: str = "default") -> Instance:
     """Make a small workload whose cap is a part of the peak and falls by a quarter every few hours."""
     values = {"jobs.count": 8, "cluster.nodes": 3, "arrivals.kind": "exponential", "arrivals.lambda_s": 2000.0}
-    made = make_instance(load_scenario("default").replace(values | {"epochs.library_size": 2}), seed)
+    made = make_instance(load_scenario(scenario).replace(values | {"epochs.library_size": 2}), seed)
     events = [(4000.0 + 20_000.0 * i, 10_800.0, 0.25, notice_s) for i in range(40)]
     return made.with_mechanisms(PowerCap.with_events(share * peak_kw(made), events))
 
@@ -178,10 +194,10 @@ def capped(seed: int, share: float, *, notice_s: float = 0.0) -> Instance:
 POLICIES = ("edf", "edf-preemptive", "greedy-fill", "sts", "sts-x")
 
 
-@pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.parametrize(("name", "scenario"), [*((name, "default") for name in POLICIES), ("sts-x", "sharing")])
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000), share=st.floats(0.5, 0.9))
-def test_the_site_is_never_above_a_hard_cap_after_a_round(name, seed, share):
+def test_the_site_is_never_above_a_hard_cap_after_a_round(name, scenario, seed, share):
     def check(state: State) -> None:
         clock = state.board.clock
         nodes = state.board.nodes
@@ -189,7 +205,7 @@ def test_the_site_is_never_above_a_hard_cap_after_a_round(name, seed, share):
         assert clock[at.KW] == pytest.approx(drawn, abs=1e-9)
         assert drawn <= clock[at.CAP_KW] * (1.0 + 2e-9)
 
-    instance = capped(seed, share)
+    instance = capped(seed, share, scenario=scenario)
     simulate(instance, make_policy(name), on_round=check)
 
 
