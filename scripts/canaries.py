@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gpusched_agents.any_policy import make_any_policy
+from gpusched_baselines.registry import POLICIES
 from gpusched_env import InputError, make_instance, simulate
 from gpusched_env.files import write_atomically
 from gpusched_env.workload import list_tracks, load_track
@@ -153,7 +154,8 @@ def _shown(table: Path) -> tuple[set[str], set[str]]:
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     named = {row.get("policy", "sts-x" if "variant" in row else "") for row in rows}
-    return named | {name.partition(":")[0] for name in named}, {row["track"] for row in rows if "track" in row}
+    wholes = {POLICIES[name].ablation_of or name for name in named if name in POLICIES}  # ablations have no canaries
+    return named | wholes, {row["track"] for row in rows if "track" in row}
 
 
 def _commit_of(record: Path) -> str:

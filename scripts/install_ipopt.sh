@@ -25,5 +25,5 @@ fi
 
 if ! "$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ipopt]'; then
   echo "!!! cyipopt could not be installed: it needs the system's Ipopt (Debian: apt-get install $packages)." >&2
-  echo "!!! The tests of sts-ipopt, STS with its published solver, will be skipped." >&2
+  echo "!!! The tests of sts:ipopt, STS with its published solver, will be skipped." >&2
 fi

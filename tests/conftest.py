@@ -73,7 +73,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Genera
     missing = sum("cyipopt" in reason for reason in reasons)
     if not missing:
         return
-    terminalreporter.section("CYIPOPT IS MISSING: sts-ipopt WAS NOT TESTED", sep="!", red=True, bold=True)
+    terminalreporter.section("CYIPOPT IS MISSING: sts:ipopt WAS NOT TESTED", sep="!", red=True, bold=True)
     terminalreporter.line(f"{missing} tests were skipped: the published solver of STS and our form of it did not run.")
     terminalreporter.line(f"Install it with: {INSTALL}")
     terminalreporter.section("CYIPOPT IS MISSING", sep="!", red=True, bold=True)

@@ -16,7 +16,8 @@ import gpusched_baselines
 import gpusched_env
 import gpusched_experiments
 import gpusched_operations
-from gpusched_baselines import policy_names
+from gpusched_baselines import policy_descriptions
+from gpusched_baselines.registry import FAITHFUL, POLICIES
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
 from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
@@ -114,8 +115,11 @@ def test_the_environments_page_names_every_number_key_and_parameter():
 
 
 def test_the_pages_name_everything_public():
-    for name in policy_names():
-        assert f"`{name}`" in read("docs/policies.md")
+    page = read("docs/policies.md")
+    rows = re.findall(r"^\| (`.*`) \| .* \| (.*) \| (.*) \| (?:job by job|whole rounds) \|", page, re.MULTILINE)
+    listed = {name: row[1:] for row in rows for name in re.findall(r"`([^`]+)`", row[0])}
+    assert listed == {name: (POLICIES[name].source, POLICIES[name].faithful) for name in policy_descriptions()}
+    assert [word for word, meaning in FAITHFUL.items() if f"\n| {word} | {meaning}" in page] == list(FAITHFUL)
     for name in builtin_scenarios():
         assert f"`{name}`" in read("docs/your-cluster.md")
     package = read("docs/reference/gpusched_env.md")

@@ -14,11 +14,11 @@ from helpers import helped_instance
 from instances import random_instance, with_switching
 from refusals import refused
 
-INDEX_RULES = ("atc", "atc-co-located", "atc-worst", "gittins", "sept", "srpt-worst", "las")
-NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean", *INDEX_RULES)
+INDEX_RULES = ("atc", "atc:co-located", "atc:worst", "gittins", "sept", "sept:worst", "las")
+NAMES = ("fifo", "edf", "edf:preemptive", "priority", "sts-x", "edf:mean", "edf:conditional-mean", *INDEX_RULES)
 POLICIES = {name: make_policy(name) for name in NAMES} | {
     "sts": Sts(postprocess=False),
-    "sts-published": Sts("published", postprocess=False),
+    "sts:published": Sts("published", postprocess=False),
     "sts-restarts-small": Sts(restarts_small=True, postprocess=False),
     "expected-cost": ExpectedCost(),
 }

@@ -37,7 +37,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path):
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts-x", "edf-preemptive", "antman", "fill"]))
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts-x", "edf:preemptive", "antman", "fill"]))
 def test_simulate_and_the_environment_agree(seed, name):
     instance, policy = mixed_instance(seed), make_policy(name)
     direct = simulate(instance, policy, on_round=check_shared_gpus)

@@ -23,7 +23,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"by_price": False},
 )
 """Settings of STS-X that are run first, with all needs known."""
-RULES = ("atc", "atc-co-located", "edf-preemptive")
+RULES = ("atc", "atc:co-located", "edf:preemptive")
 """The rules that are run once, with all needs known."""
 ENERGY = ("prices", "cap")
 """Mechanisms for which STS-X has further controls."""

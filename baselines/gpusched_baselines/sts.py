@@ -272,7 +272,7 @@ class Sts:
     Args:
         rank: "expected" ranks the types by expected cost; "published" ranks a type whose cheapest configuration
             already meets the due date at cost 0, and one that cannot meet it at 1e6, as the published code does.
-        name: Name, as tables show it; with another solver than the exact one by default `sts-` and its name.
+        name: Name, as tables show it; with another solver than the exact one by default `sts:` and its name.
         solver: "exact"; "highs" for the linear program; "ipopt" for the published nonlinear program, used as it
             is after ten iterations; "nlp" for our own form of it to convergence, "nlp-10" for ten iterations of that.
         postprocess: Whether what is left of shared GPUs goes to jobs there at the end of a round.
@@ -300,7 +300,7 @@ class Sts:
             return
         object.__setattr__(self, "_solve", FallbackSolver(self.solver))
         if self.name == "sts":
-            object.__setattr__(self, "name", f"sts-{self.solver}")
+            object.__setattr__(self, "name", f"sts:{self.solver}")
 
     @property
     def fallbacks(self) -> int:

@@ -235,7 +235,7 @@ class StsPriced:
         postprocess: Whether what is left of shared GPUs goes to jobs there at the end of a round.
     """
 
-    name: str = "sts-priced"
+    name: str = "sts:priced"
     job_order: str = "pressure"
     preemption: bool = True
     postprocess: bool = True

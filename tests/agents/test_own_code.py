@@ -54,11 +54,22 @@ def test_a_file_and_a_module_name_the_same_policy_wherever_the_command_runs(rule
 
 
 @pytest.mark.parametrize(
-    "name", ["edf", "sts-x:plan", "gavel-fifo:agnostic", "agent:default", "sb3:a.py", "tuned:b.py"]
+    "name", ["edf", "sts-x:plan", "gavel:fifo-agnostic", "edf:mean", "agent:default", "sb3:a.py", "tuned:b.py"]
 )
 def test_shipped_policies_and_files_of_data_are_no_code(name):
     assert not is_own_policy(name)
     assert is_agent("a.py:Rule")
+
+
+def test_an_option_of_a_shipped_policy_is_no_name_in_a_file_of_the_user(tmp_path, monkeypatch):
+    (tmp_path / "edf.py").write_text("mean = other = 1\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert make_any_policy("edf:mean").name == full_name("edf:mean") == "edf:mean"
+    assert not is_own_policy("edf:mean")
+    assert is_own_policy("edf:other")
+    with refused("policy", "edf:meen", r"one of edf:mean, .*there is no module edf; did you mean edf:mean\?"):
+        monkeypatch.chdir(tmp_path.parent)
+        make_any_policy("edf:meen")
 
 
 def test_results_of_another_source_or_class_are_other_results(rule):

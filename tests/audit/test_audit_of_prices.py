@@ -34,7 +34,7 @@ def priced(seed: int, **kinds: bool) -> Instance:
 
 
 @pytest.mark.parametrize("kinds", [{}, {"kinds": True}, {"interference": True}, {"spread": True}], ids=str)
-@pytest.mark.parametrize("policy", ["edf-preemptive", "sts"])
+@pytest.mark.parametrize("policy", ["edf:preemptive", "sts"])
 def test_runs_with_prices_agree_with_the_audit(policy, kinds, tmp_path):
     result = simulate(priced(4, **kinds), make_policy(policy))
     assert audited(result, tmp_path / "run") == []

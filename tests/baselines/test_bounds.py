@@ -239,7 +239,7 @@ def test_where_sets_are_too_many_a_job_holds_its_least_share(monkeypatch):
     assert clairvoyant_bound(instance) == pytest.approx(1.0, rel=1e-6)
 
 
-@pytest.mark.parametrize("name", ["edf", "sts", "sts-x", "atc-co-located", "antman", "pack", "sts-x:no-waiting"])
+@pytest.mark.parametrize("name", ["edf", "sts", "sts-x", "atc:co-located", "antman", "pack", "sts-x:no-waiting"])
 def test_no_policy_costs_less_where_everything_is_shared(name):
     for seed in range(12):
         instance = mixed_instance(seed)

@@ -23,7 +23,7 @@ from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
-CHEAP = ("edf", "edf-preemptive", "fifo", "sts")
+CHEAP = ("edf", "edf:preemptive", "fifo", "sts")
 ROUNDING = 1.0 - 1e-9
 
 

@@ -23,7 +23,7 @@ from small_instances import hours_job, kilowatt_cluster, small_random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 HALF = Configuration("V", 1, share=0.5)
-CHEAP = ("edf", "edf-preemptive", "fifo", "greedy", "sts")
+CHEAP = ("edf", "edf:preemptive", "fifo", "greedy", "sts")
 ROUNDING = 1.0 - 1e-9
 
 

@@ -37,7 +37,7 @@ def cells(*jobs: Job, hosts: int = 3) -> Instance:
     return with_tenancy(shared, "cells")
 
 
-@pytest.mark.parametrize("inner", ["fifo", "edf-preemptive"])
+@pytest.mark.parametrize("inner", ["fifo", "edf:preemptive"])
 def test_without_cells_it_is_the_rule_within_it(inner):
     instance = make_instance(load_scenario("tiny"), 1)
     rule = make_policy(inner)

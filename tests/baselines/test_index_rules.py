@@ -92,7 +92,7 @@ def test_apparent_tardiness_costs_by_hand():
 
 def test_a_job_without_weight_comes_last():
     state = in_a_round(one_gpu([a_job(CERTAIN, 0.0), a_job(CERTAIN, 1e-9)]))
-    for name in ("atc", "atc-worst", "gittins", "sept", "srpt-worst", "las"):
+    for name in ("atc", "atc:worst", "gittins", "sept", "sept:worst", "las"):
         assert indices(state, make_policy(name))[0] == np.inf
         np.testing.assert_array_equal(np.argsort(simulate(state.instance, make_policy(name)).completion_s), [1, 0])
 
@@ -142,7 +142,7 @@ def test_a_job_changes_its_configuration_only_if_that_is_worth_the_restart():
 def test_the_gpus_go_to_jobs_in_the_order_of_the_index():
     """B needs 2 h at 2 €/ks, C 2 h at 3, A an expected 3 h at 1: C, B, A; three GPUs are one too few for two each."""
     instance = three_jobs()
-    for name in ("sept", "gittins", "srpt-worst"):
+    for name in ("sept", "gittins", "sept:worst"):
         single = replace(instance, nodes=(Node("V", 1),))
         assert np.argsort(simulate(single, make_policy(name)).completion_s).tolist() == [2, 1, 0]
 
@@ -282,13 +282,13 @@ def test_with_co_runners_jobs_are_packed_onto_the_gpus_that_guaranteed_jobs_leav
     """With the worst co-runners a share is slow; with the expected ones its epochs are the cheapest."""
     scenario = load_scenario("guaranteed-and-opportunistic").replace({"cluster.nodes": 3, "jobs.count": 40})
     costs = {}
-    for name in ("atc", "atc-co-located"):
+    for name in ("atc", "atc:co-located"):
         costs[name] = sum(simulate(make_instance(scenario, seed), make_policy(name)).energy_eur for seed in (0, 1))
-    assert costs["atc-co-located"] < 0.9 * costs["atc"]
+    assert costs["atc:co-located"] < 0.9 * costs["atc"]
 
 
 def test_without_shared_gpus_co_runners_change_nothing():
     instance = make_instance(load_scenario("tiny"), 0)
-    alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc-co-located"))
+    alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc:co-located"))
     np.testing.assert_array_equal(alone.completion_s, beside.completion_s)
     assert alone.total_eur == beside.total_eur

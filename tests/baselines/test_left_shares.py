@@ -82,7 +82,7 @@ def test_what_was_given_is_given_back_when_others_come(policy):
     jobs=st.integers(1, 15),
     nodes=st.integers(2, 5),
     interference=st.booleans(),
-    name=st.sampled_from(["greedy", "greedy-fill", "sts", "sts-published"]),
+    name=st.sampled_from(["greedy", "greedy:fill", "sts", "sts:published"]),
 )
 def test_nothing_is_given_twice_in_any_round(seed, jobs, nodes, interference, name):
     state = State(random_instance(seed, jobs=jobs, nodes=nodes, kinds=True, interference=interference))
@@ -101,7 +101,7 @@ def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:
     ]
     gpu = GpuType("V", 1000.0, 0.0, 16.0)
     state = begin_run(Instance.from_jobs([gpu], [Node("V", gpus) for gpus in nodes], jobs, configurations))
-    make_policy("greedy-fill").decide(state.view, np.random.default_rng(0))
+    make_policy("greedy:fill").decide(state.view, np.random.default_rng(0))
     return [int(config) + 1 for config in state.view.jobs[:, at.CONFIG]]
 
 

@@ -81,7 +81,7 @@ def idle_gpu(weight: float = 0.01, due_h: float = 100.0) -> Instance:
 
 def test_a_job_gives_back_the_gpus_that_cost_more_than_they_save():
     """Greedy with `fill` assigns the idle GPU: 1.6 h at 2.0 €/h are 3.20 €; one GPU takes 2 h at 1.0: 2.00 €."""
-    greedy, search = (decided(idle_gpu(), p) for p in (make_policy("greedy-fill"), LocalSearch(0, fill=True)))
+    greedy, search = (decided(idle_gpu(), p) for p in (make_policy("greedy:fill"), LocalSearch(0, fill=True)))
     assert (held(greedy), held(search)) == ([1], [0])
     assert (proxy(greedy), proxy(search)) == (pytest.approx(3.2), pytest.approx(2.0))
 

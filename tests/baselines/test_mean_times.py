@@ -99,9 +99,9 @@ def test_where_all_is_certain_means_change_nothing():
 
 
 def test_the_names_say_which_it_is():
-    assert (edf_mean().name, random_greedy_mean().name) == ("edf-mean", "random-greedy-mean")
+    assert (edf_mean().name, random_greedy_mean().name) == ("edf:mean", "random-greedy:mean")
     assert (edf_mean().epochs, random_greedy_mean().epochs) == ("mean", "mean")
-    for name in ("edf-conditional-mean", "random-greedy-conditional-mean"):
+    for name in ("edf:conditional-mean", "random-greedy:conditional-mean"):
         assert make_policy(name).epochs == "conditional-mean"
 
 

@@ -1,5 +1,6 @@
 """The decisions of each reference policy, on small instances."""
 
+import re
 import time
 from dataclasses import replace
 
@@ -27,7 +28,7 @@ from gpusched_baselines import (
     usual_policy_names,
 )
 from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.registry import POLICIES, ablation_names
+from gpusched_baselines.registry import FAITHFUL, FORMER, GAVEL_OBJECTIVES, POLICIES, ablation_names
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_baselines.self_tuning import SelfTunedStsX
@@ -65,11 +66,14 @@ def held(state: State) -> list[tuple[int, int]]:
     return [(int(row[0]), int(row[1])) for row in np.nan_to_num(state.view.jobs[:, [at.CONFIG, at.NODE]], nan=-1)]
 
 
-def test_every_policy_says_whether_it_is_published_or_ours_and_no_two_have_one_place_among_colours():
-    published = {name for name, shipped in POLICIES.items() if shipped.origin == "published"}
-    assert {"fifo", "edf", "priority", "greedy", "random-greedy", "edf-mean", "sts"} <= published
-    assert not published & {"sts-x", "greedy-fill", "random-greedy-fill", "edf-preemptive", "edf-conditional-mean"}
-    assert {shipped.origin for shipped in POLICIES.values()} == {"published", "ours"}
+def test_every_policy_has_a_source_and_how_faithful_it_is_and_no_two_have_one_place_among_colours():
+    found = {word: {name for name, shipped in POLICIES.items() if shipped.faithful == word} for word in FAITHFUL}
+    assert set().union(*found.values()) == set(POLICIES)
+    assert all((shipped.source == "own") == (shipped.faithful == "own") for shipped in POLICIES.values())
+    assert {"fifo", "edf", "priority", "greedy", "edf:mean", "slurm-backfill", "gavel:las"} <= found["conformed"]
+    assert {"sts", "sts:published", "random-greedy", "multifactor", "gavel:las-agnostic"} <= found["modelled"]
+    assert {"cap:tiers", "cap:thresholds", "capacity-curve", "cells-fifo"} <= found["named after"]
+    assert {"sts-x", "sts-x:no-waiting", "greedy:fill", "edf:preemptive", "edf:conditional-mean"} <= found["own"]
     places = [shipped.style for shipped in POLICIES.values() if shipped.style is not None]
     assert len(set(places)) == len(places) > 3
 
@@ -82,11 +86,42 @@ def test_every_name_makes_a_policy_of_that_name():
         make_policy("nope")
 
 
+def test_what_stands_before_a_colon_is_a_policy_or_a_group_of_several_and_no_name_is_a_file_or_an_agent():
+    for rule, _, option in (name.partition(":") for name in POLICIES if ":" in name):
+        assert rule in POLICIES or sum(name.startswith(f"{rule}:") for name in POLICIES) > 2, rule
+        assert re.fullmatch(r"[a-z-]+", option), option
+    assert not [name for name in POLICIES if re.match(r"(agent|sb3|tuned):|.*\.py", name)]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        *((f"gavel-{name}", f"gavel:{name}") for name in (*GAVEL_OBJECTIVES, "las-packed", "cost")),
+        ("gavel-las:agnostic", "gavel:las-agnostic"), ("srpt-worst", "sept:worst"), ("edf-mean", "edf:mean"),
+        ("edf-conditional-mean", "edf:conditional-mean"), ("random-greedy-fill", "random-greedy:fill"),
+        ("sts-published", "sts:published"), ("sts-x-tuned", "sts-x:tuned"), ("atc-co-located", "atc:co-located"),
+        ("zeus-limit-balanced", "zeus-limit:balanced"), ("time-slice-slack", "time-slice:slack"),
+        ("cap-uniform", "cap:uniform"),
+    ],
+)  # fmt: skip
+def test_a_former_name_is_refused_and_the_present_one_is_named_first(old, new):
+    with refused("policy", old, rf"one of {new},.*did you mean {new}\?"):
+        make_policy(old)
+
+
+def test_a_former_name_that_is_not_like_the_present_one_is_refused_with_it():
+    assert not set(FORMER) & set(POLICIES)
+    for old, new in FORMER.items():
+        assert new in POLICIES
+        with refused("policy", old, f"{new}, its name now$"):
+            make_policy(old)
+
+
 def test_the_usual_policies_are_registered_ones_without_variants_and_an_ablation_stands_in_no_list():
     usual = usual_policy_names()
     assert set(usual) < set(policy_names())
-    assert {"edf", "edf-preemptive", "random-greedy", "sts", "sts-x"} <= set(usual)
-    assert not {"edf-mean", "random-greedy-mean", "local-search", "path-relinking"} & set(usual)
+    assert {"edf", "edf:preemptive", "random-greedy", "sts", "sts-x"} <= set(usual)
+    assert not {"edf:mean", "random-greedy:mean", "local-search", "path-relinking"} & set(usual)
     ablations = ablation_names("sts-x")
     assert [make_policy(name).name for name in ablations] == list(ablations)
     assert not set(ablations) & {*policy_names(), *usual_policy_names(), *policy_descriptions()}
@@ -191,11 +226,11 @@ def test_decision_time_is_part_of_the_run(monkeypatch):
     assert result.decision_s == 2.0 * result.rounds
 
 
-DRAWN = ("random-greedy-fill", "random-greedy-mean", "random-greedy-conditional-mean", "local-search", "path-relinking")
+DRAWN = ("random-greedy:fill", "random-greedy:mean", "random-greedy:conditional-mean", "local-search", "path-relinking")
 """Their random numbers depend on how many configurations there are."""
 
 
-@pytest.mark.parametrize("name", [name for name in policy_names() if name not in (*DRAWN, "sts-ipopt", "sts-highs")])
+@pytest.mark.parametrize("name", [name for name in policy_names() if name not in (*DRAWN, "sts:ipopt", "sts:highs")])
 def test_gpus_that_no_job_may_use_change_nothing(name):
     """Eight nodes of a type without a configuration for any job are no capacity, and no alternative to other types."""
     plain = make_instance(load_scenario("default").replace({"jobs.count": 12, "cluster.nodes": 3}), 1)

@@ -36,7 +36,7 @@ from small_instances import hours_job, kilowatt_cluster
 
 HOUR = 3600.0
 FULL, HALF = Configuration("V", 1), Configuration("V", 1, power_limit=0.5)
-NAMES = ("cap-uniform", "cap-priority", "polca", "sts-x")
+NAMES = ("cap:uniform", "cap:tiers", "cap:thresholds", "sts-x")
 
 
 def two_jobs(kilowatts: float, *, limits: bool = True, second_due_h: float = 9.0) -> Instance:
@@ -62,14 +62,14 @@ def tight(kilowatts: float) -> Instance:
 def test_with_room_for_both_no_job_has_a_limit_else_all_have_one_or_one_waits():
     for name in NAMES[:2] + NAMES[3:]:
         assert limits_at_once(tight(2.0), name) == {0: 1.0, 1: 1.0}
-    assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
+    assert limits_at_once(tight(1.5), "cap:uniform") == {0: 0.5, 1: 0.5}
     assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x") == {0: 1.0}
 
 
-def test_polca_begins_at_four_fifths_of_the_cap():
+def test_thresholds_begin_at_four_fifths_of_the_cap():
     """Both draw 2 kW: below 0.80 of 2.6 kW; above that of 2.4 kW, where the job with slack is limited."""
-    assert limits_at_once(tight(2.6), "polca") == {0: 1.0, 1: 1.0}
-    assert limits_at_once(tight(2.4), "polca") == {0: 1.0, 1: 0.5}
+    assert limits_at_once(tight(2.6), "cap:thresholds") == {0: 1.0, 1: 1.0}
+    assert limits_at_once(tight(2.4), "cap:thresholds") == {0: 1.0, 1: 0.5}
 
 
 @pytest.mark.parametrize("order", [[FULL, HALF], [HALF, FULL]])
@@ -88,13 +88,13 @@ def test_offers_are_those_of_the_jobs_that_are_planned_by_what_they_save(order):
     assert limited == [0, 1, 0]
 
 
-@pytest.mark.parametrize("name", ["cap-priority", "sts-x"])
+@pytest.mark.parametrize("name", ["cap:tiers", "sts-x"])
 def test_the_job_that_can_wait_has_the_limit(name):
     """1.5 kW is enough for one at full power and one at half."""
     assert limits_at_once(tight(1.5), name) == {0: 1.0, 1: 0.5}
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses the second one
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap:tiers"])  # that pauses the second one
 def test_a_change_of_limit_under_an_event_is_no_restart(name):
     """At 0.5 h the cap falls to 1 kW: both go on at half power, whatever a restart costs."""
     made = tight(2.5)
@@ -151,7 +151,7 @@ def test_power_has_the_least_price_at_which_the_limits_fit():
     assert not lower_by_price(board)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses jobs with slack
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap:tiers"])  # that pauses jobs with slack
 def test_where_no_limits_are_low_enough_as_many_jobs_run_as_fit_at_the_lowest(name):
     """Three jobs draw 1.5 kW at half power. They run at full power as soon as the cap is 3 kW."""
     made = kilowatt_cluster([hours_job(1.0, {FULL: 1.0, HALF: 1.25})] * 3, [3], [FULL, HALF])

@@ -86,7 +86,7 @@ def test_a_solver_that_fails_leaves_no_round_undecided():
 
 def test_the_name_has_the_solver_unless_it_is_given_or_exact_also_in_another_process():
     made = [Sts(), Sts(solver="highs"), Sts(solver="nlp"), Sts(solver="ipopt", name="mine")]
-    assert [policy.name for policy in made] == ["sts", "sts-highs", "sts-nlp", "mine"]
+    assert [policy.name for policy in made] == ["sts", "sts:highs", "sts:nlp", "mine"]
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         policy = Sts(solver="exact")
@@ -94,7 +94,7 @@ def test_the_name_has_the_solver_unless_it_is_given_or_exact_also_in_another_pro
     assert policy == Sts()
     assert policy.fallbacks == 0
     policy = pickle.loads(pickle.dumps(Sts(solver="ipopt")))  # noqa: S301 - our own bytes
-    assert (policy.name, policy.solver, policy.fallbacks) == ("sts-ipopt", "ipopt", 0)
+    assert (policy.name, policy.solver, policy.fallbacks) == ("sts:ipopt", "ipopt", 0)
 
 
 HOUR = 3600.0

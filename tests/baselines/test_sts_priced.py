@@ -99,7 +99,7 @@ def test_a_round_an_instant_before_a_due_date_that_cannot_be_met(before_s):
     assert result.energy_eur == pytest.approx(0.5 * 51.0)
 
 
-@pytest.mark.parametrize("name", ["sts-priced", "ecovisor", "carbon-time", "sts-x"])
+@pytest.mark.parametrize("name", ["sts:priced", "ecovisor", "carbon-time", "sts-x"])
 def test_a_period_that_ends_by_rounding_after_a_timer_is_over(name):
     """A job that comes an instant before a price falls is planned as one that comes at the fall; it does not pause."""
     now_s = np.nextafter(HOUR, 0.0)

@@ -32,7 +32,7 @@ def test_the_limit_stays_though_a_due_date_is_missed_and_eta_is_a_part():
     job = Job(0.0, 1.2 * HOUR, 1.0, 1.0, CERTAIN, 1.0, {FULL: HOUR, LOW: 1.7 * HOUR})
     instance = Instance.from_jobs([KILOWATT], [Node("V", 1)], [job], [FULL, LOW])
     assert simulate(instance, make_policy("zeus-limit")).late_jobs == 1
-    assert simulate(instance, make_policy("zeus-limit-balanced")).late_jobs == 0
+    assert simulate(instance, make_policy("zeus-limit:balanced")).late_jobs == 0
     with refused("eta", 1.5):
         ZeusLimit(eta=1.5)
 
@@ -40,7 +40,7 @@ def test_the_limit_stays_though_a_due_date_is_missed_and_eta_is_a_part():
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_its_rule_without_limits_and_decides_alike_through_the_environment(seed):
     plain = random_instance(seed)
-    assert simulate(plain, ZeusLimit()).total_eur == simulate(plain, make_policy("edf-preemptive")).total_eur
+    assert simulate(plain, ZeusLimit()).total_eur == simulate(plain, make_policy("edf:preemptive")).total_eur
     limited = with_power_limits(plain, seed)
     result = simulate(limited, ZeusLimit())
     seen, _ = rollout(AnyInstance(limited, job_order="due", milestones=0), ZeusLimit(), seed=0)

@@ -231,7 +231,7 @@ def starts_of(answer: dict[str, Any]) -> dict[str, tuple[str, list[str]]]:
     }
 
 
-@pytest.mark.parametrize("policy", ["edf", "sts", "sts-x", "sts-priced"])
+@pytest.mark.parametrize("policy", ["edf", "sts", "sts-x", "sts:priced"])
 @pytest.mark.parametrize("name", LIVE_MECHANISMS)
 def test_snapshot_and_the_decision_of_drive(name, policy, tmp_path):
     """What is started now is the same in a run of what is left, by the service, in a snapshot, and by `drive`."""

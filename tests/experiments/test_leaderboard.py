@@ -208,13 +208,13 @@ def test_over_all_tracks_ratios_are_averaged_geometrically_and_the_worst_track_i
 
 def test_savings_are_paired_by_seed_and_without_the_usual_reference_against_the_first():
     """Seeds differ a hundredfold, but the one always costs a quarter less: the interval has no width."""
-    costs = {"a": {"bound": (1,) * 5, "edf": (1, 2, 4, 8, 100), "edf-mean": (0.75, 1.5, 3, 6, 75)}}
+    costs = {"a": {"bound": (1,) * 5, "edf": (1, 2, 4, 8, 100), "edf:mean": (0.75, 1.5, 3, 6, 75)}}
     (pair,) = knowing_table(made_up(costs)).as_dicts()
-    assert (pair["informed"], pair["worst_case"]) == ("edf-mean", "edf")
+    assert (pair["informed"], pair["worst_case"]) == ("edf:mean", "edf")
     assert pair["saving"].value == pytest.approx(0.25)
     assert pair["saving"].interval == pytest.approx((0.25, 0.25))
     assert knowing_table(made_up(costs)).notes == (
-        "Surely 10% or more (the interval's lower end) is saved by edf-mean on 1 of 1 tracks.",
+        "Surely 10% or more (the interval's lower end) is saved by edf:mean on 1 of 1 tracks.",
     )
     best, other = details_table(made_up(costs), "edf").as_dicts()
     assert best["saving"].interval == pytest.approx((0.25, 0.25))
@@ -240,9 +240,9 @@ def test_slow_policies_and_those_for_ablation_run_only_if_they_are_named():
     named = default_policies()
     names = [name for name in named if not is_agent(name)]
     assert set(named) - set(names) == {f"agent:{name}" for name in shipped_agents()}
-    assert {"edf", "sts", "sts-x", "greedy", "edf-conditional-mean"} <= set(names)
+    assert {"edf", "sts", "sts-x", "greedy", "edf:conditional-mean"} <= set(names)
     assert not any(POLICIES[name].slow or POLICIES[name].ablation_of or POLICIES[name].replays for name in names)
-    assert not {"path-relinking", "sts-ipopt"} & set(names)
+    assert not {"path-relinking", "sts:ipopt"} & set(names)
 
 
 def test_a_stopped_leaderboard_goes_on_and_runs_nothing_twice(tmp_path):
@@ -301,7 +301,7 @@ def test_seeds_are_those_of_the_track_and_two_of_them_for_a_quick_look():
 
 def test_the_command_ends_in_a_table_and_its_files(tmp_path):
     tracks, out = write_tracks(tmp_path), tmp_path / "results/board"
-    arguments = ["leaderboard", "--tracks", tracks, "-p", "edf,edf-conditional-mean", "-w", "1", "-o", str(out)]
+    arguments = ["leaderboard", "--tracks", tracks, "-p", "edf,edf:conditional-mean", "-w", "1", "-o", str(out)]
     done = succeeds(*arguments)
     assert {path.name for path in out.iterdir()} == FILES
     for words in ("worst track", "cost / best", f"wrote {out / 'tracks.csv'}"):
@@ -309,7 +309,7 @@ def test_the_command_ends_in_a_table_and_its_files(tmp_path):
     page = (out / "table.md").read_text()
     for title in ("All tracks", "Best known cost and bound", "What knowing the distribution is worth", "Every track"):
         assert f"### {title}" in page
-    assert "edf-conditional-mean | edf |" in page
+    assert "edf:conditional-mean | edf |" in page
     again = gpusched(*arguments)
     assert "12 of 12 runs are finished already" in again.stderr.replace("\n", " ")
 

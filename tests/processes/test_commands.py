@@ -58,7 +58,7 @@ def test_a_run_without_cyipopt_says_so_at_its_end_and_how_many_tests_it_skipped(
     said = ended("-p", "hide_cyipopt", "-o", f"pythonpath=. tests/support {tmp_path}").splitlines()[
         -5:-1
     ]  # the last line counts
-    assert "!! CYIPOPT IS MISSING: sts-ipopt WAS NOT TESTED !!" in said[0]
+    assert "!! CYIPOPT IS MISSING: sts:ipopt WAS NOT TESTED !!" in said[0]
     assert said[1].startswith("2 tests were skipped")
     assert "scripts/install_ipopt.sh" in said[2]
 

@@ -31,7 +31,7 @@ pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 from serving import serving
 
 ROOT = Path(__file__).parents[2]
-NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
+NAMES = ("edf", "edf:preemptive", "sts-x", "atc")
 
 
 @dataclass
@@ -82,7 +82,7 @@ def test_eight_clients_at_once_get_the_schedules_of_simulate(service):
 def test_a_refusal_reaches_the_client_with_what_the_service_said(service):
     instance = random_instance(0)
     with pytest.raises(
-        ServiceError, match=r"the service answered 422: .*policy.*one of edf, edf-preemptive, sts-x, atc"
+        ServiceError, match=r"the service answered 422: .*policy.*one of edf, edf:preemptive, sts-x, atc"
     ):
         simulate(instance, ServicePolicy(service.url, "greedy", instance))
 

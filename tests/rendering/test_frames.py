@@ -85,7 +85,7 @@ def test_due_dates_after_the_window_stand_at_its_edge():
         assert due.place[0] == pytest.approx(GanttDrawing(scene)._axes.get_xlim()[1])
 
 
-@pytest.mark.parametrize("policy", ["edf", "hived"])
+@pytest.mark.parametrize("policy", ["edf", "cells-fifo"])
 def test_a_run_with_cells_is_drawn_while_it_goes_on(policy):
     """Every bar that has ended is one of the finished run; such runs log the host of a node beside the others."""
     tenants = [{"name": "a", "cells": {"V100": [8, 4]}}, {"name": "b", "cells": {"V100": [4, 8]}}]

@@ -28,7 +28,7 @@ from vector_twins import assert_same, few_jobs, helped, priced, profiled, random
 
 BOARDS = [built(Board, names) for names in BUILDS.values()]
 PlainBoard, NodesBoard, EnergyBoard, SharedBoard, Everything = BOARDS
-POLICIES = ("edf", "hived", "sts", "sts-x")
+POLICIES = ("edf", "cells-fifo", "sts", "sts-x")
 
 
 def of_random(**more: Any) -> Instance:

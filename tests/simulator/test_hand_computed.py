@@ -77,8 +77,8 @@ def test_greedy():
 @pytest.mark.parametrize(
     "policy",
     [
-        make_policy("edf-preemptive"),  # due dates order these jobs as pressure does
-        make_policy("greedy-fill"),  # no GPU of a node in use is idle
+        make_policy("edf:preemptive"),  # due dates order these jobs as pressure does
+        make_policy("greedy:fill"),  # no GPU of a node in use is idle
         RandomGreedy(),
         LocalSearch(constructions=0),  # whatever makes a round cheaper makes a job late that is not, or slower that is
         make_policy("local-search"),
@@ -115,7 +115,7 @@ def test_random_greedy_fill():
 
 def test_edf_mean():
     """C: x2 on node 0. A: only x1 on node 1 fits; it expects 3 h and thinks itself in time. Then as EDF."""
-    check(run("edf-mean"), 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
+    check(run("edf:mean"), 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
 
 
 def test_fifo_on_mean_times_takes_the_cheap_configuration_that_may_be_late():
@@ -134,7 +134,7 @@ def test_random_greedy_fill_on_mean_times_without_constructions():
     check(result, 8 / 3 * 1.9 + 2.0, 0.0, [2.0, 8 / 3, 4 / 3])
 
 
-@pytest.mark.parametrize("name", ["random-greedy-mean", "random-greedy-conditional-mean"])
+@pytest.mark.parametrize("name", ["random-greedy:mean", "random-greedy:conditional-mean"])
 def test_random_greedy_mean(name):
     """At 0 as Greedy. At 1⅓ h A, 1⅓ epochs done, needs 3 - 1⅓ more by the fixed mean, and as many by the other.
 

@@ -191,7 +191,7 @@ def capped(seed: int, share: float, *, notice_s: float = 0.0, scenario: str = "d
     return made.with_mechanisms(PowerCap.with_events(share * peak_kw(made), events))
 
 
-POLICIES = ("edf", "edf-preemptive", "greedy-fill", "sts", "sts-x")
+POLICIES = ("edf", "edf:preemptive", "greedy:fill", "sts", "sts-x")
 
 
 @pytest.mark.parametrize(("name", "scenario"), [*((name, "default") for name in POLICIES), ("sts-x", "sharing")])

@@ -100,7 +100,7 @@ def check(result: Result, folder: Path) -> None:
     assert result.job_energy_eur.sum() == pytest.approx(result.energy_eur)
 
 
-@pytest.mark.parametrize("name", ["edf-preemptive", "sts", "sts-x"])
+@pytest.mark.parametrize("name", ["edf:preemptive", "sts", "sts-x"])
 @pytest.mark.parametrize("seed", range(6))
 def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name, seed, tmp_path):
     instance = drawn(seed)
@@ -121,7 +121,7 @@ def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed)
     closed = replace(limited, jobs=replace(limited.jobs, seconds_per_epoch=seconds)).with_mechanisms(
         SavedPower(nothing)
     )
-    for name in ("edf-preemptive", "sts-x"):
+    for name in ("edf:preemptive", "sts-x"):
         ours, theirs = simulate(instance, make_policy(name)), simulate(closed, make_policy(name))
         assert [ours.energy_eur, ours.tardiness_eur] == [theirs.energy_eur, theirs.tardiness_eur]
         np.testing.assert_array_equal(ours.log, theirs.log)
@@ -129,7 +129,7 @@ def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed)
 
 def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path):
     instance = drawn(3)
-    result = simulate(instance, make_policy("edf-preemptive"))
+    result = simulate(instance, make_policy("edf:preemptive"))
     write_run(result, tmp_path / "run")
     rows = tuple(tuple(0.9 * each for each in row) for row in instance.find("saved_power").saved_kw)
     save_instance(instance.with_mechanisms(SavedPower(rows)), tmp_path / "run" / "instance.json")

@@ -140,7 +140,7 @@ def test_antman_keeps_nodes_for_a_gang_and_fills_its_gpus_with_opportunistic_job
 
 
 @pytest.mark.parametrize(
-    "name", ["antman", "fill", "pack", "fifo", "sts", "sts-x", "local-search", "tiresias", "srpt-worst"]
+    "name", ["antman", "fill", "pack", "fifo", "sts", "sts-x", "local-search", "tiresias", "sept:worst"]
 )
 def test_any_policy_runs_and_audits_clean_with_memory_that_moves(name, tmp_path):
     rng = np.random.default_rng(len(name))

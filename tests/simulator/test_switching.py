@@ -155,7 +155,7 @@ def test_what_a_switch_would_cost_is_plan_before():
     assert [switch_s(state.board, A, config) for config in range(5)] == [RESUME_S, RESTART_S, 0.0, 0.0, RESTART_S]
 
 
-@pytest.mark.parametrize("name", ["edf-preemptive", "greedy", "sts", "sts-x", "atc", "las"])
+@pytest.mark.parametrize("name", ["edf:preemptive", "greedy", "sts", "sts-x", "atc", "las"])
 def test_costs_that_are_all_alike_change_no_run(name):
     """Policies without shares to change cannot tell an instance with equal costs from one with a restart only."""
     policy = make_policy(name)

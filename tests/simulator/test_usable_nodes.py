@@ -24,7 +24,7 @@ class NodeDown(State):
 
 
 @pytest.mark.parametrize(
-    "name", ["edf", "edf-preemptive", "greedy", "random-greedy-fill", "sts", "sts-x", "las", "atc"]
+    "name", ["edf", "edf:preemptive", "greedy", "random-greedy:fill", "sts", "sts-x", "las", "atc"]
 )
 def test_nothing_is_placed_on_a_node_that_is_down(name, monkeypatch):
     instance = random_instance(5, nodes=4, kinds=True, equal=True)

@@ -147,7 +147,7 @@ def test_a_gpu_never_works_more_than_all_of_its_time(demand, overhead, filled, l
 
 
 @settings(max_examples=40, deadline=None)
-@given(seed=st.integers(0, 10_000), power=st.booleans(), name=st.sampled_from(["edf", "sts-x", "edf-preemptive"]))
+@given(seed=st.integers(0, 10_000), power=st.booleans(), name=st.sampled_from(["edf", "sts-x", "edf:preemptive"]))
 def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed, power, name):
     instance, policy = by_utilisation(random_instance(seed, kinds=True), power=power), make_policy(name)
     slowest = []

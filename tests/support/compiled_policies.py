@@ -8,7 +8,7 @@ from gpusched_env import Policy
 COMPILED = [name for name in policy_names() if registry.POLICIES[name].compiled]
 POLICIES: dict[str, Policy] = {name: make_policy(name) for name in COMPILED} | {
     "random-greedy": RandomGreedy(constructions=20),
-    "random-greedy-mean": RandomGreedy(constructions=20, name="random-greedy-mean", epochs="mean"),
+    "random-greedy:mean": RandomGreedy(constructions=20, name="random-greedy:mean", epochs="mean"),
     "local-search": LocalSearch(constructions=20),
     "path-relinking": PathRelinking(constructions=20),
     "expected-cost": ExpectedCost(),

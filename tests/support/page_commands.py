@@ -77,7 +77,7 @@ NOT_RUN = {
 """Patterns of complete commands that the tests of pages parse and do not run, with the reason."""
 SLOW = (
     r".*sb3:.*|.*--gif.*|.*--track (failures|philly|colocation|mixture|pairs).*|.*--pictures.*",
-    r"compare --policies edf,sts,gavel-cost|.*guaranteed-and-opportunistic.*|compare --prices .*|limits .*",
+    r"compare --policies edf,sts,gavel:cost|.*guaranteed-and-opportunistic.*|compare --prices .*|limits .*",
     r"slurm snapshot --out now --squeue .*|forecast request.json .*|tracks|.*two-prices.*|.*day-ahead.*|compare",
 )
 """Patterns of commands that take longer than a test of the core lane may."""

@@ -106,7 +106,7 @@ def test_instances_with_cells_are_kept_in_files(tmp_path: Path) -> None:
     assert loaded_again(instance, tmp_path) == instance
 
 
-POLICIES = ("hived", "fifo", "edf-preemptive", "sts", "sts-x", "gittins", "greedy-fill")
+POLICIES = ("cells-fifo", "fifo", "edf:preemptive", "sts", "sts-x", "gittins", "greedy:fill")
 
 
 @given(st.integers(0, 50), st.sampled_from(POLICIES), st.sampled_from([0.0, 90.0]))
@@ -120,7 +120,7 @@ def test_the_audit_finds_nothing_in_runs_with_cells(
 
 
 def test_the_audit_finds_a_cell_that_lies_where_there_is_no_room(tmp_path: Path) -> None:
-    write_run(simulate(lending(1), make_policy("hived")), tmp_path / "run")
+    write_run(simulate(lending(1), make_policy("cells-fifo")), tmp_path / "run")
     path = tmp_path / "run" / "intervals.csv"
     header, *rows = path.read_text(encoding="utf-8").splitlines()
     place = header.split(",").index("host")

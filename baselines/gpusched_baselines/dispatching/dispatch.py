@@ -108,17 +108,17 @@ def edf() -> DispatchPolicy:
 
 def edf_preemptive() -> DispatchPolicy:
     """Make EDF that places all jobs again in every round."""
-    return DispatchPolicy("edf-preemptive", "due", preemption=True)
+    return DispatchPolicy("edf:preemptive", "due", preemption=True)
 
 
 def edf_mean() -> DispatchPolicy:
     """Make EDF on mean execution times, as published."""
-    return DispatchPolicy("edf-mean", "due", epochs="mean")
+    return DispatchPolicy("edf:mean", "due", epochs="mean")
 
 
 def edf_conditional_mean() -> DispatchPolicy:
     """Make EDF on the execution times expected given the epochs done."""
-    return DispatchPolicy("edf-conditional-mean", "due", epochs="conditional-mean")
+    return DispatchPolicy("edf:conditional-mean", "due", epochs="conditional-mean")
 
 
 def priority() -> DispatchPolicy:
@@ -135,7 +135,7 @@ class Greedy:
     Args:
         fill: Whether idle whole GPUs go to jobs, too: those of a node that is in use go to the job there that gains the
             most speed. That is ours; the published program does not do it.
-        name: Name, as tables show it; with `fill` by default "greedy-fill".
+        name: Name, as tables show it; with `fill` by default "greedy:fill".
     """
 
     fill: bool = False
@@ -144,7 +144,7 @@ class Greedy:
 
     def __post_init__(self) -> None:
         if self.fill and self.name == "greedy":
-            object.__setattr__(self, "name", "greedy-fill")
+            object.__setattr__(self, "name", "greedy:fill")
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
         """Place all active jobs again."""

@@ -53,7 +53,7 @@ class SlackSlice:
         InputError: One of them is out of its range.
     """
 
-    name: str = "time-slice-slack"
+    name: str = "time-slice:slack"
     switching_share: float = 0.05
     least_quantum_s: float = 60.0
     margin: float = 0.05

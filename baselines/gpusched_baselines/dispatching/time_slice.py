@@ -196,7 +196,7 @@ class HiveD:
     """
 
     inner: DispatchPolicy = field(default_factory=fifo)
-    name: str = "hived"
+    name: str = "cells-fifo"
 
     @property
     def preemption(self) -> bool:

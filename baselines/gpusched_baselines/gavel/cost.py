@@ -74,7 +74,7 @@ class GavelCost(ByRounds):
     guard_s: float = 360.0
     round_s: float = 360.0
     reset_s: float = 1920.0
-    name: str = "gavel-cost"
+    name: str = "gavel:cost"
     preemption: bool = True
     solver: str = "highs"
     at_once = True

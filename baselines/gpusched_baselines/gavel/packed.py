@@ -136,7 +136,7 @@ class GavelPacked(ByRounds):
     reset_s: float = 1920.0
     type_order: tuple[int, ...] | None = None
     steps: StepSpeeds | None = None
-    name: str = "gavel-las-packed"
+    name: str = "gavel:las-packed"
     preemption: bool = True
     solver: str = "interior point"
 

@@ -89,7 +89,7 @@ class Gavel(ByRounds):
     idle_too: bool = True
     type_order: tuple[int, ...] | None = None
     steps: StepSpeeds | None = None
-    name: str = "gavel-las"
+    name: str = "gavel:las"
     preemption: bool = True
     solver: str = "highs"
 

@@ -114,12 +114,12 @@ def atc() -> IndexRule:
 
 def atc_co_located() -> IndexRule:
     """Make the apparent-tardiness-cost rule with the expected co-runners on shared GPUs."""
-    return IndexRule("atc-co-located", due_scale=0.25, co_located=True)
+    return IndexRule("atc:co-located", due_scale=0.25, co_located=True)
 
 
 def atc_worst() -> IndexRule:
     """Make the apparent-tardiness-cost rule on the worst-case work left."""
-    return IndexRule("atc-worst", "worst-case", due_scale=0.25)
+    return IndexRule("atc:worst", "worst-case", due_scale=0.25)
 
 
 def gittins() -> IndexRule:
@@ -134,7 +134,7 @@ def sept() -> IndexRule:
 
 def srpt_worst() -> IndexRule:
     """Make the rule of least worst-case work left per weight first."""
-    return IndexRule("srpt-worst", "worst-case")
+    return IndexRule("sept:worst", "worst-case")
 
 
 def las() -> IndexRule:

@@ -9,7 +9,7 @@ from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import Board
 
-RULES = {"uniform": uniform, "priority": by_tiers, "polca": by_thresholds}
+RULES = {"uniform": uniform, "tiers": by_tiers, "thresholds": by_thresholds}
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,10 @@ class CappedStsX(StsX):
     """STS-X that differs only in the rule by which the jobs of a planned round get lower power limits under a cap.
 
     - *uniform*: one limit for all, the highest with which the site stays under its cap.
-    - *priority*: tiers by slack; those whose slack allows a loss of 50, 25 or 10 % of their speed are slowed down
+    - *tiers*: tiers by slack; those whose slack allows a loss of 50, 25 or 10 % of their speed are slowed down
       first, by no more than that.
-    - *polca*: above 80 % of the cap jobs with slack are slowed down by one step, above 89 % they get the lowest limit
-      and the others one step; limits are released 5 points below.
+    - *thresholds*: above 80 % of the cap jobs with slack are slowed down by one step, above 89 % they get the lowest
+      limit and the others one step; limits are released 5 points below.
 
     Args:
         rule: The rule: one of those.
@@ -31,7 +31,7 @@ class CappedStsX(StsX):
     """
 
     rule: str = "uniform"
-    name: str = "cap-uniform"
+    name: str = "cap:uniform"
 
     def __post_init__(self) -> None:
         StsX.__post_init__(self)

@@ -46,7 +46,7 @@ class CapacityCurve:
 
     epochs: Epochs = "worst-case"
     most_periods: int = 192
-    name: str = "vcc"
+    name: str = "capacity-curve"
     preemption: bool = False
 
     def __post_init__(self) -> None:

@@ -263,7 +263,7 @@ class RandomGreedy(Search):
 
     Args:
         constructions: Most constructions per round, ≥ 0; never more than nodes · jobs · most GPUs of a node.
-        name: Name, as tables show it; with `fill` by default "random-greedy-fill".
+        name: Name, as tables show it; with `fill` by default "random-greedy:fill".
         epochs: The estimate of the epochs left, in the pressure, the choice of configurations and the proxy: all that
             are left ("worst-case"); the mean less those done, and all that are left after the mean ("mean", as
             published); or the mean given those done ("conditional-mean").
@@ -284,7 +284,7 @@ class RandomGreedy(Search):
         checks.whole("constructions", self.constructions, 0)
         check_epochs(self.epochs)
         if self.fill and self.name == "random-greedy":
-            object.__setattr__(self, "name", "random-greedy-fill")
+            object.__setattr__(self, "name", "random-greedy:fill")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs again."""
@@ -294,9 +294,9 @@ class RandomGreedy(Search):
 
 def random_greedy_mean() -> RandomGreedy:
     """Make Random Greedy on mean execution times, as published."""
-    return RandomGreedy(name="random-greedy-mean", epochs="mean")
+    return RandomGreedy(name="random-greedy:mean", epochs="mean")
 
 
 def random_greedy_conditional_mean() -> RandomGreedy:
     """Make Random Greedy on the execution times expected given the epochs done."""
-    return RandomGreedy(name="random-greedy-conditional-mean", epochs="conditional-mean")
+    return RandomGreedy(name="random-greedy:conditional-mean", epochs="conditional-mean")

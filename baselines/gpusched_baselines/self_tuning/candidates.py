@@ -17,7 +17,7 @@ from gpusched_baselines.tuned import TunedStsX
 from gpusched_env import JobPolicy
 from gpusched_env.simulator.kernels import Floats
 
-RULES = ("atc-co-located", "fill")
+RULES = ("atc:co-located", "fill")
 """Rules that decide jobs in the order of STS-X, by pressure, and place all of them; they have no controls."""
 
 

@@ -39,7 +39,7 @@ class SelfTunedStsX:
     """
 
     settings: TuningSettings = field(default_factory=TuningSettings)
-    name: str = "sts-x-tuned"
+    name: str = "sts-x:tuned"
     job_order: str = "pressure"
     preemption: bool = True
     jobs_over: ClassVar[int] = 5_000  # as many as `fill` needs

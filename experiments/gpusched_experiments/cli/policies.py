@@ -12,7 +12,7 @@ from rich.table import Table
 
 from gpusched_agents.any_policy import SB3, full_name, is_agent, is_own_policy, make_any_policy
 from gpusched_agents.files.storage import PREFIX, find_agent, load_description, shipped_agents, track_agents
-from gpusched_baselines.registry import POLICIES, ablation_names, policy_descriptions, policy_names
+from gpusched_baselines.registry import FAITHFUL, POLICIES, ablation_names, policy_descriptions, policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.cli import terminal as completion
@@ -24,7 +24,10 @@ def print_policy(name: str) -> None:
     console.print(f"[bold]{escape(name)}[/bold]", "" if is_agent(name) else escape(POLICIES[name].line), sep="  ")
     if not is_agent(name):
         usual = _by_default(name) or "no"
-        console.print(f"by {POLICIES[name].origin}; among those that `gpusched compare` runs by default: {usual}")
+        console.print(f"among those that `gpusched compare` runs by default: {usual}")
+        shipped = POLICIES[name]
+        faithful = f"{shipped.faithful}: {FAITHFUL[shipped.faithful]}"
+        console.print(f"source: {shipped.source} ({faithful})", soft_wrap=True)
     console.print(f"takes GPUs from jobs that run: {'yes' if policy.preemption else 'no'}")
     _print_settings(policy)
     parts = ablation_names(name)
@@ -91,15 +94,17 @@ def policies_command(
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", style="bold", no_wrap=True)
     table.add_column("default", no_wrap=True)
-    table.add_column("by", no_wrap=True)
+    table.add_column("source", no_wrap=True)
+    table.add_column("faithful", no_wrap=True)
     table.add_column("what it does")
     for name, line in policy_descriptions().items():
-        table.add_row(name, _by_default(name), POLICIES[name].origin, line)
+        table.add_row(name, _by_default(name), POLICIES[name].source, POLICIES[name].faithful, line)
     for name in (*shipped_agents(), *track_agents()):
-        table.add_row(f"{PREFIX}{name}", "", "ours", _agent_line(name))
+        table.add_row(f"{PREFIX}{name}", "", "own", "own", _agent_line(name))
     output().print(table)
     output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
-    output().print("Published ones do what the authors of the STS method published; ours are this project's own.")
+    for word, meaning in FAITHFUL.items():
+        output().print(f"{word}: {meaning}.")
     output().print("An agent runs if it is named: agent:NAME if it is shipped, agent:DIR from its folder.")
     output().print("A policy of your own runs if its file is named, FILE.py:Class: the code in it runs.")
 

@@ -187,7 +187,7 @@ def ratio_chart(runs: Runs) -> Chart:
     return Chart("Total cost over that of the track's best policy", ((panel,),), (width, height))
 
 
-QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")
+QUICK_POLICIES = ("edf", "edf:conditional-mean", "greedy", "sts", "sts-x")
 QUICK_SEEDS = 2
 BOUND_POLICY = "edf"  # a cell has a policy; that of a bound decides nothing
 SEARCHED = 5  # seeds of a track with a schedule in hindsight, at most

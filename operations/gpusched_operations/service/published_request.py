@@ -18,7 +18,7 @@ WEIGHTS_EUR_PER_S = {1: 0.00025371, 2: 0.00030128, 3: 0.00034885, 4: 0.00039642,
 """What a second of tardiness costs, by `Priority`."""
 POLICIES = {
     "FIFO": "fifo", "EDF": "edf", "PS": "priority", "G": "greedy", "RG": "random-greedy", "LS": "local-search",
-    "PR": "path-relinking", "STS": "sts-published",
+    "PR": "path-relinking", "STS": "sts:published",
 }  # fmt: skip
 """Our policy for each published `method`; without one RG. Others name policies."""
 METHODS = f"one of {', '.join(POLICIES)}, or a policy of the service such as sts-x"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 RESULTS = "results.csv"
 AGREES = {
-    "fifo": 0.02, "edf": 0.02, "priority": 0.02, "greedy": 0.01, "edf-mean": 0.0005, "sts": 0.02, "sts-published": 0.02,
+    "fifo": 0.02, "edf": 0.02, "priority": 0.02, "greedy": 0.01, "edf:mean": 0.0005, "sts": 0.02, "sts:published": 0.02,
 }  # fmt: skip
 """How near the energy of each policy must be, as a share of the published. Chosen after 80 instances: ties between
 nodes or types of nearly equal speed move the energy of one instance by up to 1.93 % (FIFO, EDF, PS) and 0.61 % (G).

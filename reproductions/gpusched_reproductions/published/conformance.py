@@ -29,8 +29,8 @@ from gpusched_reproductions.published.reference_instances import (
 FOLDER = DATA / "gpuspb"
 """Where the reference instances are looked for; they are not part of the project."""
 METHODS = {
-    "fifo": "FIFO", "edf": "EDF", "priority": "PS", "edf-mean": "EDF-mean", "greedy": "G", "sts": "STS",
-    "sts-published": "STS",
+    "fifo": "FIFO", "edf": "EDF", "priority": "PS", "edf:mean": "EDF-mean", "greedy": "G", "sts": "STS",
+    "sts:published": "STS",
 }  # fmt: skip
 """The published program's method for each of our policies."""
 ALL = "all"

@@ -141,10 +141,10 @@ COST = Experiment(
     title="Cost of STS against Random Greedy and EDF",
     question=(
         "How much does the stochastic policy save? The published inputs at the published arrival rates, 10 jobs a "
-        "node; beside them the package's measured workload (scenario default). edf-preemptive is EDF that thinks "
+        "node; beside them the package's measured workload (scenario default). edf:preemptive is EDF that thinks "
         "again about all jobs in every round, as STS does."
     ),
-    policies=("edf", "edf-preemptive", "greedy", "random-greedy", "sts", "sts-x"),
+    policies=("edf", "edf:preemptive", "greedy", "random-greedy", "sts", "sts-x"),
     labels=("arrivals", "nodes"),
     cells=listed(COST_SIZES, published_places),
     summary=_cost_summary,
@@ -251,7 +251,7 @@ MEAN_TIMES = Experiment(
         "instead of all epochs, on the workloads of the experiment cost; beside them STS, which uses the whole "
         "distribution."
     ),
-    policies=("edf", "edf-mean", "random-greedy", "random-greedy-mean", "random-greedy-conditional-mean", "sts"),
+    policies=("edf", "edf:mean", "random-greedy", "random-greedy:mean", "random-greedy:conditional-mean", "sts"),
     labels=("arrivals", "nodes"),
     cells=listed(MEAN_SIZES, published_places),
     summary=_mean_times_summary,

@@ -39,7 +39,7 @@ RATES = {
 """Factors on the published rates, and on that of the scenario default."""
 REPORTED_RATE = {"high": 2.5, "exponential": 1.5, "low": 2.5}
 """Where about as many jobs are there at once as the thesis names."""
-OF_THESIS = ("random-greedy", "sts-published", "sts-ipopt")
+OF_THESIS = ("random-greedy", "sts:published", "sts:ipopt")
 """Policies that run at these rates alone: the thesis's baseline, and both halves of its method."""
 ALL_THREE = "mean of the three"
 LOAD_LABELS = ("arrivals", "rate", "nodes")
@@ -119,11 +119,11 @@ def _thesis_table(runs: Runs) -> Table:
         Column("seeds", "seeds", lambda row: len(groups[row[0]][0].where(row[1])), COUNT),
         *(saved(name) for name in ("edf", "random-greedy") if name in runs.policies),
         Column("late_share", "late jobs", late, SHARE, interval=True),
-        Column("reported", "reported", lambda row: REPORTED_ENERGY if row == (ALL_THREE, "sts-ipopt") else None),
+        Column("reported", "reported", lambda row: REPORTED_ENERGY if row == (ALL_THREE, "sts:ipopt") else None),
     )
     notes = (
-        "random-greedy, sts-published and sts-ipopt run at these rates alone; savings are over common seeds.",
-        "sts-ipopt has the published solver, sts-published the published rank of GPU types with an exact solver.",
+        "random-greedy, sts:published and sts:ipopt run at these rates alone; savings are over common seeds.",
+        "sts:ipopt has the published solver, sts:published the published rank of GPU types with an exact solver.",
     )
     rows = [(name, policy) for name in groups for policy in runs.policies if len(places)]
     return Table.of("With as many jobs at once as in the thesis", columns, rows, notes)
@@ -165,7 +165,7 @@ LOAD = Experiment(
         "multiples of the published rates; and the measured workload at multiples of its own. Where as many jobs are "
         "there at once as in the thesis (400, 200 and 100), Random Greedy and the published solver run too."
     ),
-    policies=("edf", "edf-preemptive", "random-greedy", "sts", "sts-published", "sts-ipopt", "sts-x"),
+    policies=("edf", "edf:preemptive", "random-greedy", "sts", "sts:published", "sts:ipopt", "sts-x"),
     labels=LOAD_LABELS,
     cells=_load_cells,
     summary=_load_summary,

@@ -42,7 +42,7 @@ SIZES = Sizes(
 )  # fmt: skip
 JOBS_PER_NODE = {"high": 4, "exponential": 2, "low": 1}
 EXTRA = ("path-relinking", "as reported", 100, 450)  # policy, arrivals, nodes and jobs of the source's own figure
-MOST_JOBS = {"sts-ipopt": 400, "sts-highs": 100}
+MOST_JOBS = {"sts:ipopt": 400, "sts:highs": 100}
 """Most jobs of a round that slow solvers are asked to decide: all sizes would take them most of an hour."""
 REPORTED_NODES = 100
 INSTEAD = "plans that the exact solver gave instead"
@@ -93,7 +93,7 @@ def _slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 def _reported(policy: str, arrivals: str) -> str | None:
     if policy == "path-relinking":
         return "under 7 s with 450 jobs" if arrivals == EXTRA[1] else None
-    if policy == "sts-ipopt":
+    if policy == "sts:ipopt":
         return "thesis: under 60 s, 90 % of it in Ipopt"
     return "thesis: under 60 s; paper: under 5 s" if policy == "sts" and arrivals in JOBS_PER_NODE else None
 
@@ -192,7 +192,7 @@ SCALING = Experiment(
         "them for each node, and the first round is timed, alone on the machine and without compilation."
     ),
     policies=(
-        "sts", "sts-ipopt", "sts-highs", "sts-x", "edf", "greedy", "random-greedy", "local-search", "path-relinking",
+        "sts", "sts:ipopt", "sts:highs", "sts-x", "edf", "greedy", "random-greedy", "local-search", "path-relinking",
     ),
     labels=("arrivals", "nodes", "jobs"),
     cells=_cells,

@@ -69,7 +69,7 @@ class Ablation:
 KNOW = Ablation(
     "know",
     "Know: with the distribution, against assuming the worst case",
-    (Contrast(SUBJECT, SUBJECT, WORST_CASE), Contrast("atc", "atc-worst"), Contrast("edf-conditional-mean", "edf")),
+    (Contrast(SUBJECT, SUBJECT, WORST_CASE), Contrast("atc", "atc:worst"), Contrast("edf:conditional-mean", "edf")),
 )
 PLAN = Ablation(
     "plan",
@@ -77,7 +77,7 @@ PLAN = Ablation(
     tuple(Contrast(SUBJECT, other) for other in ("atc", "sts-x:no-price", "sts-x:guaranteed")),
 )
 PREEMPT = Ablation(
-    "preempt", "Preempt: the same rule with preemption, against without", (Contrast("edf-preemptive", "edf"),)
+    "preempt", "Preempt: the same rule with preemption, against without", (Contrast("edf:preemptive", "edf"),)
 )
 PARTS = Ablation(
     "parts", f"What each part of {SUBJECT} is worth", tuple(Contrast(SUBJECT, name) for name in ablation_names(SUBJECT))
@@ -207,7 +207,7 @@ VALUE_OF_INFORMATION_EXPERIMENT = Experiment(
         "job over its survival, against ATC, an index rule that sees the same expectations, and against STS-X without "
         "one of its parts. Preempt: EDF that preempts against EDF."
     ),
-    policies=(SUBJECT, *ablation_names(SUBJECT), "atc", "atc-worst", "edf", "edf-conditional-mean", "edf-preemptive"),
+    policies=(SUBJECT, *ablation_names(SUBJECT), "atc", "atc:worst", "edf", "edf:conditional-mean", "edf:preemptive"),
     labels=LABELS,
     cells=_cells,
     summary=_summary,

@@ -25,7 +25,7 @@ SIZES = Sizes(full=(Size(20, 20, 3),), quick=(Size(5, 5, 2),))
 BASE = "high"
 """The arrival rate of the published inputs about which one thing at a time is changed."""
 LABELS = ("axis", "setting", "nodes")
-AS_PUBLISHED, TRUTH, MISSPECIFIED, PREEMPTIVE = "as published", "the truth", "misspecified", "edf-preemptive"
+AS_PUBLISHED, TRUTH, MISSPECIFIED, PREEMPTIVE = "as published", "the truth", "misspecified", "edf:preemptive"
 SUBJECT = "sts"
 SMALL = 0.02
 LEAST_EUR_PER_S, GREATEST_EUR_PER_S = 0.0253709514333333, 0.0443991650083333
@@ -220,7 +220,7 @@ WHY = Experiment(
         "draws beside its GPUs, the tardiness weights, the load, the arrivals, the distributions of epochs, and what "
         "policies plan with them while jobs need what they need (optimistic: S², pessimistic: √S, shuffled between "
         "jobs, the average of all jobs, uniform, and the worst case, which tells nothing). Preemption is a policy, "
-        "edf-preemptive."
+        "edf:preemptive."
     ),
     policies=("edf", PREEMPTIVE, "greedy", "sts", "sts-x"),
     labels=LABELS,

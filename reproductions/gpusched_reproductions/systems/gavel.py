@@ -56,11 +56,11 @@ MULTI_H = {
 }
 IN_ORDER = (0, 1, 2)  # V100, P100, K80: the order in which their rounds fill the types, unless speeds are not known
 POLICIES: Mapping[str, Gavel | GavelPacked] = {
-    "FIFO on the fastest type": Gavel("fifo", name="gavel-fifo", type_order=IN_ORDER),
-    "LAS": Gavel(aware=False, name="gavel-las:agnostic"),
+    "FIFO on the fastest type": Gavel("fifo", name="gavel:fifo", type_order=IN_ORDER),
+    "LAS": Gavel(aware=False, name="gavel:las-agnostic"),
     "Gavel's LAS": Gavel(type_order=IN_ORDER),
     "Gavel's LAS with space sharing": GavelPacked(type_order=IN_ORDER),
-    "Gavel's finish-time fairness": Gavel("finish-time", name="gavel-finish-time", type_order=IN_ORDER),
+    "Gavel's finish-time fairness": Gavel("finish-time", name="gavel:finish-time", type_order=IN_ORDER),
     "AlloX": Gavel("allox", name="allox", type_order=IN_ORDER),
     "LAS with Gandiva's space sharing": GavelPacked("gandiva", name="gandiva", type_order=IN_ORDER),
 }
@@ -149,7 +149,7 @@ def mean_makespan_h(policy: Gavel, jobs: int) -> float:
 
 def run_makespan(quick: bool) -> Measured:
     """Compare makespans; quickly, those of Gavel with 100 jobs."""
-    gavel = Gavel("makespan", name="gavel-makespan")
+    gavel = Gavel("makespan", name="gavel:makespan")
     if quick:
         what, there = "Gavel, makespan of 100 jobs [h]", GAVEL_MAKESPAN_H[100]
         return Measured((Check.around(what, mean_makespan_h(gavel, 100), there, QUICK_H, MAKESPAN_CELL),))

@@ -59,7 +59,7 @@ def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
 
 
 def _first_speed(instance: Instance) -> float:
-    result = simulate(instance, make_policy("cap-uniform"))
+    result = simulate(instance, make_policy("cap:uniform"))
     first = result.log[result.log[:, at.LOG_START] == 0.0]
     jobs, configs = first[:, at.LOG_JOB].astype(int), first[:, at.LOG_CONFIG].astype(int)
     return float((HOUR / instance.jobs.seconds_per_epoch[jobs, configs]).sum())
@@ -82,7 +82,7 @@ class EventOutcome:
     forced_s: float
 
 
-def quarter_off(policy: str = "cap-priority", nodes: int = 32, length_h: float = 3.0) -> EventOutcome:
+def quarter_off(policy: str = "cap:tiers", nodes: int = 32, length_h: float = 3.0) -> EventOutcome:
     """Run the event: a quarter of the power of 256 GPUs is taken for 3 h without notice; tiers may lose 0 to 50 %.
 
     A GPU-hour costs 2 €, so that no job takes a limit to save energy.
@@ -113,7 +113,7 @@ def main() -> None:
     for rest in (0.2, 0.4, 0.5, 0.6, 1.0):
         best, gain = gain_of_limits(rest)
         print(f"rest of node {rest:.1f} of its GPUs: best limit {best:.3f}, throughput {100.0 * (gain - 1.0):+.1f} %")  # noqa: T201
-    for policy in ("cap-priority", "cap-uniform", "sts-x"):
+    for policy in ("cap:tiers", "cap:uniform", "sts-x"):
         found = quarter_off(policy)
         losses = ", ".join(f"{100.0 * each:.1f}" for each in found.loss)
         print(  # noqa: T201

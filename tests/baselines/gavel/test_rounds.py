@@ -156,7 +156,7 @@ def test_no_gpu_is_held_twice_every_job_ends_and_shares_are_shares(name, seed, k
     of_type = [np.array([c.gpu_type == v.name for c in instance.configurations]) for v in instance.gpu_types]
     most = [sum(n.gpus for n in instance.nodes if n.gpu_type == v.name) for v in instance.gpu_types]
     policy = make_policy(name)
-    options = len(gpus) if name == "gavel-cost" else len(most)
+    options = len(gpus) if name == "gavel:cost" else len(most)
 
     def look(state: State) -> None:
         held = state.view.jobs[state.view.active, at.CONFIG].astype(int)
@@ -281,7 +281,7 @@ def test_slow_downs_are_those_of_whole_mini_batches():
     assert pair_slowdowns()[0, a3c].min() < 1.3
 
 
-@pytest.mark.parametrize("name", ["gavel-las-packed", "gandiva"])
+@pytest.mark.parametrize("name", ["gavel:las-packed", "gandiva"])
 def test_rounds_place_pairs_on_one_gpu(name):
     instance = cluster(drawn_jobs(0, 260, None, False), "gavel", pairs=True)
     result = simulate(instance, make_policy(name))

@@ -16,7 +16,7 @@ from instances import CERTAIN, HOUR, random_instance, three_jobs
 from refusals import refused
 
 STARTS = ("lowest-slot", "lowest-window", "carbon-time")
-NAMES = (*STARTS, "ecovisor", "wait-awhile", "all-wait", "res-first", "carbonscaler", "vcc")
+NAMES = (*STARTS, "ecovisor", "wait-awhile", "all-wait", "res-first", "carbonscaler", "capacity-curve")
 
 
 def one_job(*prices: float, epochs: float = 2.0, due_h: float = 4.0, restart_s: float = 0.0, gpus: int = 1) -> Instance:
@@ -46,7 +46,7 @@ def priced(seed: int, price: float | None = None, **settings) -> Instance:
         ("ecovisor", 1.0, 4.0, 3.0),
         ("wait-awhile", 1.0, 4.0, 3.0),
         ("carbonscaler", 1.0, 4.0, 3.0),
-        ("vcc", 1.0, 3.0, 4.0),
+        ("capacity-curve", 1.0, 3.0, 4.0),
     ],
 )
 def test_two_hours_of_work_in_four_hours(name, start_h, end_h, cost):

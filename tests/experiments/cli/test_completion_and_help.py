@@ -17,8 +17,9 @@ def test_names_are_completed_by_the_shell(monkeypatch):
     assert completion.a_scenario("tin") == ["tiny"]
     assert completion.a_scenario("sla") == ["slack"]
     assert completion.a_track("bus") == ["busy"]
-    sts = ["sts-priced", "sts-x", "sts-x-tuned", "sts-published", "sts-ipopt", "sts-highs"]
-    assert completion.policies("edf,sts-") == [f"edf,{name}" for name in sts]
+    sts = ["sts:priced", "sts:published", "sts:ipopt", "sts:highs"]
+    assert completion.policies("edf,sts:") == [f"edf,{name}" for name in sts]
+    assert completion.policies("edf,sts-") == ["edf,sts-x", "edf,sts-x:tuned"]
     assert "edf,edf" not in completion.policies("edf,e")
     assert list_scenarios() == tuple(builtin_scenarios())
     monkeypatch.setenv("_GPUSCHED_COMPLETE", "complete_bash")
@@ -30,7 +31,13 @@ def test_names_are_completed_by_the_shell(monkeypatch):
 
 def test_a_policy_is_described_with_its_settings_and_what_docstrings_say_of_them():
     done = succeeds("policies", "--show", "sts-x")
-    for part in ("by ours", "waits", "True", "sts-x:no-waiting", 'make_policy("sts-x")'):
+    for part in (
+        "source: own (own: made in this project)",
+        "waits",
+        "True",
+        "sts-x:no-waiting",
+        'make_policy("sts-x")',
+    ):
         assert part in done.stdout
     assert "load_policy" in gpusched("policies", "--show", "agent:default").stdout
     doc = "Do it.\n\nArgs:\n    one: First\n        line.\n    two: Second.\n\nReturns:\n    It."

@@ -137,9 +137,9 @@ def test_by_default_all_quick_policies_run_but_variants_of_the_reference():
     names = names_of(None, "sts-x")
     assert names[0] == "sts-x"
     assert {"edf", "sts", "atc", "easy", "conservative", "slurm-backfill", "multifactor"} < {*names}
-    assert not {"random-greedy", "gavel-las", "as-traced", "cap-uniform", "sts-x:no-price"} & {*names}
+    assert not {"random-greedy", "gavel:las", "as-traced", "cap:uniform", "sts-x:no-price"} & {*names}
     assert {"sts-x", "greedy"} < {*names_of(None, "edf")}
-    assert "greedy-fill" not in names_of(None, "greedy")
+    assert "greedy:fill" not in names_of(None, "greedy")
 
 
 def compared(ratio: float, low: float | None = None, confirmed: Estimate | None = None) -> ComparedScenario:

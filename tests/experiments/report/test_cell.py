@@ -119,6 +119,6 @@ def test_the_share_of_the_time_in_another_solver_is_that_of_all_repetitions(monk
 
 
 def test_policies_are_slow_that_construct_a_thousand_times_or_are_not_compiled():
-    assert [name for name in ("edf", "sts", "random-greedy", "sts-ipopt", "agent:default") if is_slow(name)] == [
-        "random-greedy", "sts-ipopt",
+    assert [name for name in ("edf", "sts", "random-greedy", "sts:ipopt", "agent:default") if is_slow(name)] == [
+        "random-greedy", "sts:ipopt",
     ]  # fmt: skip

@@ -38,7 +38,7 @@ import json, sys
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.report.cell import Cell
 tiny = load_scenario("tiny").replace({"jobs.count": 3})
-for policy in ("sts-x", "gavel-las", "random-greedy"):
+for policy in ("sts-x", "gavel:las", "random-greedy"):
     Cell((), tiny, policy, 0).run()
 print(json.dumps([name for name in sys.modules if name.startswith("gpusched_")]))
 """
@@ -159,10 +159,10 @@ def test_the_version_of_an_archive_follows_the_parameters_beside_it(tmp_path):
 @pytest.mark.parametrize(
     ("changed", "old", "same"),
     [
-        ("gpusched_baselines.sts_x.waits", {"sts-x", "agent:default"}, {"edf", "sts", "gavel-las"}),
-        ("gpusched_baselines.dispatching.dispatch", {"edf"}, {"sts", "sts-x", "gavel-las"}),
-        ("gpusched_baselines.gavel.policy", {"gavel-las"}, {"edf", "sts-x", "agent:default"}),
-        ("gpusched_env.simulator.view", {"edf", "sts", "sts-x", "gavel-las", "agent:default"}, set()),
+        ("gpusched_baselines.sts_x.waits", {"sts-x", "agent:default"}, {"edf", "sts", "gavel:las"}),
+        ("gpusched_baselines.dispatching.dispatch", {"edf"}, {"sts", "sts-x", "gavel:las"}),
+        ("gpusched_baselines.gavel.policy", {"gavel:las"}, {"edf", "sts-x", "agent:default"}),
+        ("gpusched_env.simulator.view", {"edf", "sts", "sts-x", "gavel:las", "agent:default"}, set()),
     ],
 )
 def test_a_run_is_old_where_a_module_changed_that_its_policy_loads(graph, changed, old, same):

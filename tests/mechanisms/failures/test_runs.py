@@ -245,7 +245,7 @@ def test_what_does_not_have_its_state_refuses_it():
     vector.reset()
     with pytest.raises(InputError, match="which a checkpoint does not have"):
         vector.get_state()
-    tuned, own = (simulate(instance, make_policy(name)) for name in ("sts-x-tuned", "sts-x"))
+    tuned, own = (simulate(instance, make_policy(name)) for name in ("sts-x:tuned", "sts-x"))
     assert tuned.log.tobytes() == own.log.tobytes()
 
 

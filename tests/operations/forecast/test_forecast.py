@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 ONE = Configuration("V", 1)
 GPU = GpuType("V", gpu_power_w=900.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=1)
 TENTHS = EpochDistribution.from_masses([1.0] * 10)
-COMPILED = ("fifo", "edf", "edf-preemptive", "edf-conditional-mean", "sts", "sts-published", "atc", "las", "sts-x")
+COMPILED = ("fifo", "edf", "edf:preemptive", "edf:conditional-mean", "sts", "sts:published", "atc", "las", "sts-x")
 
 
 def tenths_job(submission_s: float = 0.0, due_s: float = 650.0) -> Job:
@@ -97,7 +97,7 @@ def test_the_second_of_two_jobs_on_one_gpu_starts_when_the_first_ends():
     assert len(np.unique(outcomes.end_s[:, 0])) == 10
 
 
-@pytest.mark.parametrize("name", [*COMPILED, "greedy", "random-greedy", "time-slice", "gavel-las", "agent:default"])
+@pytest.mark.parametrize("name", [*COMPILED, "greedy", "random-greedy", "time-slice", "gavel:las", "agent:default"])
 def test_certain_needs_give_the_schedule_of_the_simulator(name: str):
     policy = make_any_policy(name)
     made = random_instance(5, jobs=6, span_s=1500.0, restart_s=20.0)

@@ -19,7 +19,7 @@ from gpusched_operations.service.decision import Decider, PolicyCatalogue
 
 DATA = Path(__file__).parent / "data"
 AT = 1_795_657_761.0
-DECIDER = Decider(PolicyCatalogue.of("edf,edf-preemptive,sts"), b"a key")
+DECIDER = Decider(PolicyCatalogue.of("edf,edf:preemptive,sts"), b"a key")
 TIMES = {"1": 3600.0, "2": 2000.0, "3": 1500.0, "4": 1000.0, "2*2": 1100.0}
 RULES = JobRules.of(
     {

@@ -41,12 +41,12 @@ RUNS = replace(
     WAITS, id="8", name="long", phase="running", start_s=3600.0, holds=(("v1", 1),), comment="gpusched checkpoint=yes"
 )
 CLUSTER = LiveCluster("slurm", 7200.0, (LiveNode("v1", "v", 2),), (WAITS, RUNS))
-DECIDER = Decider(PolicyCatalogue.of("edf,edf-preemptive"), b"a key")
+DECIDER = Decider(PolicyCatalogue.of("edf,edf:preemptive"), b"a key")
 
 
 def test_what_policies_would_do_worked_out_by_hand() -> None:
     """A busy GPU costs 1 € an hour, an epoch takes one; the running job has three of four left, the other one four."""
-    taken = take_snapshot(CLUSTER, JobRules.of(RULES), ["edf", "edf-preemptive"], DECIDER)
+    taken = take_snapshot(CLUSTER, JobRules.of(RULES), ["edf", "edf:preemptive"], DECIDER)
     now, edf, _ = policies_table(taken).as_dicts()
     assert (now["policy"], now["start"], now["keep"], now["wait"]) == ("as it is", 0, 1, 1)
     assert now["energy_eur_per_h"] == pytest.approx(1.0)
@@ -169,7 +169,7 @@ def test_a_policy_that_stops_jobs_may_find_no_gpus() -> None:
 def test_a_cluster_without_a_gpu_for_anybody_is_shown_with_the_reason(node: LiveNode, said: str, why: str) -> None:
     """Nothing starts, all jobs are in the list of those that policies are not told, and no file can be asked."""
     waits = replace(FULL.jobs[1], gpu_type=node.gpu_type)
-    taken = take_snapshot(replace(FULL, nodes=(node,), jobs=(waits,)), JobRules(), ["edf", "edf-preemptive"], DECIDER)
+    taken = take_snapshot(replace(FULL, nodes=(node,), jobs=(waits,)), JobRules(), ["edf", "edf:preemptive"], DECIDER)
     assert said in sentences(taken)[0]
     assert "edf: no GPU is left on which a job may start, so that all jobs wait." in sentences(taken)
     assert [row["job"] for row in left_out_table(taken).as_dicts()] == ["2"]

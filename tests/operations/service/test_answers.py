@@ -12,7 +12,7 @@ from gpusched_experiments.report.code_version import code_version
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 
 HOUR = 3600.0
-DECIDER = Decider(PolicyCatalogue.of("edf,edf-preemptive,sts"), b"a key")
+DECIDER = Decider(PolicyCatalogue.of("edf,edf:preemptive,sts"), b"a key")
 KILOWATT = {"name": "V", "gpu_power_w": 1000.0, "node_base_power_w": 0.0, "memory_gib": 16.0, "gpus_per_node": 2}
 EVEN = {"survival": [1.0, 0.75, 0.5, 0.25]}  # one to four epochs, equally likely
 
@@ -79,14 +79,14 @@ def test_who_waits_holds_nothing_and_costs_nothing_yet():
 
 
 def test_a_job_that_gives_way_is_stopped():
-    answer = answer_to(request_of({"running": RUNNING}, {"due_s": 6.0 * HOUR}, gpus=1, policy="edf-preemptive"))
+    answer = answer_to(request_of({"running": RUNNING}, {"due_s": 6.0 * HOUR}, gpus=1, policy="edf:preemptive"))
     assert [job["action"] for job in answer["jobs"]] == ["stop", "start"]
 
 
 def test_a_job_that_gets_other_gpus_is_changed_and_pays_its_restart():
     faster = {"Vx1": HOUR, "Vx2": 0.5 * HOUR}
     job = {"running": RUNNING, "due_s": 3.2 * HOUR, "seconds_per_epoch": faster, "epochs_done": 0.5, "restart_s": 60.0}
-    answer = answer_to(request_of(job, policy="edf-preemptive"))
+    answer = answer_to(request_of(job, policy="edf:preemptive"))
     assert answer["jobs"][0]["action"] == "change"
     assert (answer["jobs"][0]["configuration"], answer["jobs"][0]["ready_s"]) == ("Vx2", HOUR + 60.0)
 

@@ -42,7 +42,7 @@ def test_a_shipped_name_is_not_given_away():
 def test_usual_ones_are_those_of_a_comparison_and_the_shipped_agents():
     names = PolicyCatalogue.of("usual").names
     assert {"edf", "sts", "sts-x", "agent:default"} <= set(names)
-    assert "sts-ipopt" not in names
+    assert "sts:ipopt" not in names
 
 
 def test_policies_that_replay_what_no_request_tells_are_not_served():

@@ -22,7 +22,7 @@ COSTS = {OLD: {"1": 0.04, "2": 0.07}, NEW: {"1": 0.25, "2": 0.45}}
 IMAGE = {NEW: {"1": 6.0, "2": 4.0}, OLD: {"1": 90.0, "2": 50.0}}
 TEXT = {NEW: {"1": 5.0, "2": 8.0}, OLD: {"1": 9.0, "2": 17.0}}
 SHIPPED = {NEW: {"1": 0.15, "2": 0.28, "4": 0.54}, "L40S": {"1": 0.18, "2": 0.34, "4": 0.65}}
-POLICIES = "fifo,edf,priority,greedy,random-greedy,sts-published,sts-x"
+POLICIES = "fifo,edf,priority,greedy,random-greedy,sts:published,sts-x"
 
 
 def clock(minute: float) -> str:

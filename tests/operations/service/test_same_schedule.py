@@ -33,7 +33,7 @@ ALL = PolicyCatalogue.of("all")
 DECIDER = Decider(ALL, KEY)
 # Solvers and a thousand constructions a round take long here; their memory and randomness are those of others.
 # What really ran once (`as-traced`) no request tells, nor the jobs that are done, from which `rollout` draws others.
-SOLVERS = ("sts-ipopt", "random-greedy-mean", "random-greedy-conditional-mean", "path-relinking")
+SOLVERS = ("sts:ipopt", "random-greedy:mean", "random-greedy:conditional-mean", "path-relinking")
 LEFT_OUT = (*SOLVERS, "as-traced", "rollout", "gandiva")
 
 
@@ -116,13 +116,13 @@ def test_many_jobs_that_are_done_leave_what_was_known_of_them(seed: int, at_once
     assert_same(over_requests(instance, name), simulate(instance, make_any_policy(name)))
 
 
-@pytest.mark.parametrize("name", ["gavel-cost", "gavel-las", "gavel-fifo:agnostic"])
+@pytest.mark.parametrize("name", ["gavel:cost", "gavel:las", "gavel:fifo-agnostic"])
 def test_rounds_that_go_on_between_events_are_remembered(name: str):
     instance = random_instance(4, jobs=4, span_s=300.0)
     assert_same(over_requests(instance, name, seed=2), simulate(instance, make_any_policy(name), seed=2))
 
 
-@pytest.mark.parametrize("name", ["edf", "edf-preemptive", "sts", "sts-x", "fill", "antman"])
+@pytest.mark.parametrize("name", ["edf", "edf:preemptive", "sts", "sts-x", "fill", "antman"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_shares_several_nodes_and_spread_gpus_come_back_to_where_they_were(name: str, seed: int):
     spread = seed > 0
@@ -140,7 +140,7 @@ def test_tenants_that_are_names_only_are_told():
 
 
 @settings(max_examples=15, deadline=None)
-@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "edf-preemptive", "antman", "fill"]))
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "edf:preemptive", "antman", "fill"]))
 def test_utilisations_quotas_and_switching_by_distance_are_told_whole(seed: int, name: str):
     instance, policy = mixed_instance(seed), make_any_policy(name)
     if can_decide(policy, instance):
@@ -215,4 +215,4 @@ def test_shares_of_several_gpus_and_memory_that_moves_are_told_whole(name: str):
 @pytest.mark.parametrize("seed", range(3))
 def test_power_limits_and_what_applications_save_are_told(seed: int):
     instance = with_power_limits(random_instance(seed, restart_s=4.0), seed)
-    assert_same(over_requests(instance, "edf-preemptive"), simulate(instance, make_any_policy("edf-preemptive")))
+    assert_same(over_requests(instance, "edf:preemptive"), simulate(instance, make_any_policy("edf:preemptive")))

@@ -35,7 +35,7 @@ def test_it_prints_the_gaps_and_writes_every_run_and_where_it_comes_from(tmp_pat
 
 @pytest.mark.usefixtures("_needs_highs")
 def test_a_policy_with_more_memory_of_jobs_than_others_is_certified():
-    done = gpusched("certify", "-p", "gavel-las-packed", "--seeds", "0", "--problems", "round")
+    done = gpusched("certify", "-p", "gavel:las-packed", "--seeds", "0", "--problems", "round")
     assert done.exit_code == 0, done.output
 
 

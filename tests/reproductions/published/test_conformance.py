@@ -24,7 +24,7 @@ PLACES = [folder / "shared" / "data" / "gpuspb" for folder in (ROOT.parent, ROOT
 FOLDER = next((place for place in PLACES if place.is_dir()), PLACES[0])
 pytestmark = pytest.mark.skipif(not FOLDER.is_dir(), reason=f"the published inputs are not in {FOLDER}")
 
-SAME = {"FIFO": "fifo", "EDF": "edf", "PS": "priority", "EDF-mean": "edf-mean", "G": "greedy"}
+SAME = {"FIFO": "fifo", "EDF": "edf", "PS": "priority", "EDF-mean": "edf:mean", "G": "greedy"}
 
 
 @pytest.fixture(scope="module")
@@ -59,11 +59,11 @@ def test_energy_is_that_of_the_published_program(instances, method):
 def test_greedy_is_never_late_and_edf_mean_is_as_late_as_published(instances):
     answers = reference_answers(FOLDER)
     assert all(result.tardiness_eur == 0.0 for result in runs(instances, "greedy").values())
-    for name, result in runs(instances, "edf-mean").items():
+    for name, result in runs(instances, "edf:mean").items():
         assert result.tardiness_eur == pytest.approx(answers[name, "EDF-mean"].tardiness_eur, rel=0.01)
 
 
-@pytest.mark.parametrize("policy", ["sts", "sts-published"])
+@pytest.mark.parametrize("policy", ["sts", "sts:published"])
 def test_sts_costs_less_energy_than_published_and_is_hardly_late(instances, policy):
     """Two of 6,000 jobs are late, where more jobs want eight GPUs than there are: 37 €, and 37,152 € as published."""
     results = runs(instances, policy)

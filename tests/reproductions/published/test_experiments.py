@@ -131,16 +131,16 @@ def test_sizes_that_slow_policies_hardly_ran_on_do_not_enter_the_mean():
 
 
 def test_planning_on_mean_times_is_compared_with_the_same_policy_on_the_worst_case():
-    values = {"edf": costs(10.0), "edf-mean": costs(8.0, 30.0, late=4), "sts": costs(7.0)}
-    values |= {"random-greedy": costs(9.0), "random-greedy-mean": costs(4.5)}
+    values = {"edf": costs(10.0), "edf:mean": costs(8.0, 30.0, late=4), "sts": costs(7.0)}
+    values |= {"random-greedy": costs(9.0), "random-greedy:mean": costs(4.5)}
     runs = made_up("mean-times", tuple(values), lambda _, policy, __: values[policy])
     rows = {row["policy"]: row for row in read(EXPERIMENTS["mean-times"].summary(runs))}
-    assert float(rows["edf-mean"]["energy_saving"]) == pytest.approx(0.2)
-    assert float(rows["edf-mean"]["total_saving"]) == pytest.approx(-2.8)
-    assert float(rows["edf-mean"]["late_share"]) == pytest.approx(0.4)
-    assert float(rows["edf-mean"]["tardiness_eur_per_job"]) == pytest.approx(3.0)
-    assert float(rows["random-greedy-mean"]["energy_saving"]) == pytest.approx(0.5)
-    assert {name for name, row in rows.items() if row["reported"]} == {"edf-mean", "random-greedy-mean"}
+    assert float(rows["edf:mean"]["energy_saving"]) == pytest.approx(0.2)
+    assert float(rows["edf:mean"]["total_saving"]) == pytest.approx(-2.8)
+    assert float(rows["edf:mean"]["late_share"]) == pytest.approx(0.4)
+    assert float(rows["edf:mean"]["tardiness_eur_per_job"]) == pytest.approx(3.0)
+    assert float(rows["random-greedy:mean"]["energy_saving"]) == pytest.approx(0.5)
+    assert {name for name, row in rows.items() if row["reported"]} == {"edf:mean", "random-greedy:mean"}
     assert [rows[name]["plans_on"] for name in values][:4] == ["worst case", "mean times", "distribution", "worst case"]
     assert (rows["edf"]["energy_saving"], rows["sts"]["energy_saving"]) == ("", "")
 
@@ -215,9 +215,9 @@ def test_times_of_rounds_stand_beside_what_was_reported():
 
 def test_ipopt_is_asked_to_decide_the_400_jobs_of_the_thesis_and_its_share_of_the_time_is_shown():
     experiment = EXPERIMENTS["scaling"]
-    runs = made_up("scaling", ("sts", "sts-ipopt"), rounds(1.0), Selection())
+    runs = made_up("scaling", ("sts", "sts:ipopt"), rounds(1.0), Selection())
     rows = {(row["policy"], row["arrivals"]): row for row in read(experiment.summary(runs))}
-    row = rows["sts-ipopt", "high"]
+    row = rows["sts:ipopt", "high"]
     assert (row["nodes"], row["jobs"]) == ("100", "400")
     assert [float(row[f"solver_share{end}"]) for end in ("", "_low", "_high")] == pytest.approx([0.9] * 3)
     assert row["reported"] == "thesis: under 60 s, 90 % of it in Ipopt"
@@ -246,10 +246,10 @@ def test_why_changes_one_thing_at_a_time():
 def test_why_says_of_every_change_what_sts_saves_against_both_kinds_of_edf():
     def value(labels, policy, _):
         wrong = labels["axis"] == "misspecified" and labels["setting"] != "the truth"
-        return costs({"edf": 20.0, "edf-preemptive": 16.0, "sts": 11.0 if wrong else 10.0}[policy])
+        return costs({"edf": 20.0, "edf:preemptive": 16.0, "sts": 11.0 if wrong else 10.0}[policy])
 
     experiment = EXPERIMENTS["why"]
-    runs = made_up("why", ("edf", "edf-preemptive", "sts"), value)
+    runs = made_up("why", ("edf", "edf:preemptive", "sts"), value)
     rows = read(experiment.summary(runs))
     assert len(rows) == len(
         {(dict(c.labels)["axis"], dict(c.labels)["setting"]) for c in experiment.cells(QUICK, ("sts",))}
@@ -257,7 +257,7 @@ def test_why_says_of_every_change_what_sts_saves_against_both_kinds_of_edf():
     published = rows[0]
     assert (published["axis"], published["setting"]) == ("published", "as published")
     assert float(published["saving_against_edf"]) == pytest.approx(0.5)
-    assert float(published["saving_against_edf-preemptive"]) == pytest.approx(1 - 10.0 / 16.0)
+    assert float(published["saving_against_edf:preemptive"]) == pytest.approx(1 - 10.0 / 16.0)
     extra = {row["setting"]: row["extra_energy"] for row in rows if row["axis"] == "misspecified"}
     assert extra.pop("the truth") == ""
     assert {round(float(each), 9) for each in extra.values()} == {0.1}
@@ -288,17 +288,17 @@ def test_the_load_shows_where_sts_begins_to_lose():
 
 def test_at_the_rates_of_the_thesis_its_baseline_and_its_method_run_too():
     experiment = EXPERIMENTS["load"]
-    policies = ("edf", "random-greedy", "sts", "sts-published", "sts-ipopt")
+    policies = ("edf", "random-greedy", "sts", "sts:published", "sts:ipopt")
     places, seeds = {}, {}
     for cell in experiment.cells(Selection(), policies):
         labels = dict(cell.labels)
         places.setdefault(cell.policy, set()).add((labels["arrivals"], labels["rate"]))
         seeds.setdefault(cell.policy, set()).add(cell.seed)
     thesis = {("high", 2.5), ("exponential", 1.5), ("low", 2.5)}
-    assert {name for name in policies if places[name] == thesis} == {"random-greedy", "sts-published", "sts-ipopt"}
+    assert {name for name in policies if places[name] == thesis} == {"random-greedy", "sts:published", "sts:ipopt"}
     assert len(places["sts"]) == 24
     assert {name: len(of) for name, of in seeds.items()} == {
-        "edf": 20, "random-greedy": 5, "sts": 20, "sts-published": 20, "sts-ipopt": 5,
+        "edf": 20, "random-greedy": 5, "sts": 20, "sts:published": 20, "sts:ipopt": 5,
     }  # fmt: skip
 
 
@@ -306,22 +306,22 @@ def test_the_saving_at_the_rates_of_the_thesis_is_against_both_and_the_mean_of_t
     energy = {"edf": 10.0, "random-greedy": 8.0, "sts": 5.0}
 
     def value(labels, policy, _):
-        if policy == "sts-ipopt":
+        if policy == "sts:ipopt":
             return costs({"high": 12.0, "exponential": 6.0, "low": 6.0}.get(labels["arrivals"], 1.0), late=2)
         return costs(energy[policy])
 
-    runs = made_up("load", (*energy, "sts-ipopt"), value)
+    runs = made_up("load", (*energy, "sts:ipopt"), value)
     rows = {(row["arrivals"], row["policy"]): row for row in read(EXPERIMENTS["load"].more["thesis"](runs))}
     assert len(rows) == 4 * 4
-    high, mean = rows["high", "sts-ipopt"], rows["mean of the three", "sts-ipopt"]
+    high, mean = rows["high", "sts:ipopt"], rows["mean of the three", "sts:ipopt"]
     assert (high["rate"], mean["rate"]) == ("2.5", "")
     assert float(high["saving_against_edf"]) == pytest.approx(-0.2)
     assert float(mean["saving_against_edf"]) == pytest.approx(0.2)
     assert float(mean["saving_against_random-greedy"]) == pytest.approx(0.0)
     assert float(mean["late_share"]) == pytest.approx(0.2)
     assert rows["low", "edf"]["saving_against_edf"] == ""
-    assert {place for place, row in rows.items() if row["reported"]} == {("mean of the three", "sts-ipopt")}
-    assert "late_sts-ipopt" not in read(EXPERIMENTS["load"].summary(runs))[0]
+    assert {place for place, row in rows.items() if row["reported"]} == {("mean of the three", "sts:ipopt")}
+    assert "late_sts:ipopt" not in read(EXPERIMENTS["load"].summary(runs))[0]
 
 
 def test_agents_are_run_on_workloads_of_two_sizes_and_on_other_gpus():

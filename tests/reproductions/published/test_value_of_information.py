@@ -42,8 +42,8 @@ def values(cost):
 
 WORST = ("sts-x", "the worst case")
 RUNS = made_up({
-    "a": {"sts-x": 6.0, WORST: 8.0, "atc": 12.0, "sts-x:no-price": 5.0, "edf": 10.0, "edf-preemptive": 5.0},
-    "b": {"sts-x": 4.0, WORST: 4.0, "atc": 5.0, "sts-x:no-price": 8.0, "edf": 10.0, "edf-preemptive": 40.0},
+    "a": {"sts-x": 6.0, WORST: 8.0, "atc": 12.0, "sts-x:no-price": 5.0, "edf": 10.0, "edf:preemptive": 5.0},
+    "b": {"sts-x": 4.0, WORST: 4.0, "atc": 5.0, "sts-x:no-price": 8.0, "edf": 10.0, "edf:preemptive": 40.0},
 })  # fmt: skip
 
 
@@ -75,11 +75,11 @@ def test_knowing_is_worth_what_the_policy_saves_and_over_all_tracks_ratios_are_a
     assert rows["b"]["sts-x_against_itself_assuming_the_worst_case"].value == 0.0
     # Preemption halves the cost on one track and makes it four times as high on the other: √2 times on average.
     rows = table("preempt")
-    assert [rows[track]["edf-preemptive_against_edf"].value for track in ("a", "b", "all tracks")] == pytest.approx(
+    assert [rows[track]["edf:preemptive_against_edf"].value for track in ("a", "b", "all tracks")] == pytest.approx(
         [0.5, -3.0, 1.0 - 2.0**0.5]
     )
     rows = VALUE_OF_INFORMATION_EXPERIMENT.summary(
-        made_up({"a": {"edf": 2.0, "edf-preemptive": 1.0}}, seeds=2)
+        made_up({"a": {"edf": 2.0, "edf:preemptive": 1.0}}, seeds=2)
     ).as_dicts()
     assert [(row["saving"], row["saves"], row["loses"]) for row in rows] == [(pytest.approx(0.5), None, None)]
 
@@ -88,7 +88,7 @@ def test_the_short_table_has_every_comparison_once_with_its_least_and_its_most()
     rows = {row["contrast"]: row for row in VALUE_OF_INFORMATION_EXPERIMENT.summary(RUNS).as_dicts()}
     assert [(row["ablation"], name) for name, row in rows.items()] == [
         ("know", "sts-x against itself assuming the worst case"), ("plan", "sts-x against atc"),
-        ("plan", "sts-x against sts-x:no-price"), ("preempt", "edf-preemptive against edf"),
+        ("plan", "sts-x against sts-x:no-price"), ("preempt", "edf:preemptive against edf"),
     ]  # fmt: skip
     price = rows["sts-x against sts-x:no-price"]
     assert (price["least"].value, price["least_track"]) == (pytest.approx(-0.2), "a")
@@ -116,7 +116,7 @@ def test_each_question_has_a_figure_with_its_tracks_in_falling_order_of_the_firs
     assert [each.name for each in panel.series] == ["sts-x against atc", "sts-x against sts-x:no-price"]
     assert dict(panel.series[0].points)["b"].value == pytest.approx(0.2)
     assert VALUE_OF_INFORMATION_EXPERIMENT.figures["preempt"](RUNS).rows[0][0].categories == ("a", "b")
-    reverse = made_up({"a": {"edf": 1.0, "edf-preemptive": 2.0}, "b": {"edf": 1.0, "edf-preemptive": 0.5}})
+    reverse = made_up({"a": {"edf": 1.0, "edf:preemptive": 2.0}, "b": {"edf": 1.0, "edf:preemptive": 0.5}})
     assert VALUE_OF_INFORMATION_EXPERIMENT.figures["preempt"](reverse).rows[0][0].categories == ("b", "a")
 
 

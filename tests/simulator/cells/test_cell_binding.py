@@ -112,7 +112,7 @@ def test_a_cell_is_laid_where_it_drives_out_fewest():
     assert result.intervals()["host"].to_list() == [0, 1]
 
 
-@pytest.mark.parametrize("policy", ["fifo", "edf-preemptive", "gittins"])
+@pytest.mark.parametrize("policy", ["fifo", "edf:preemptive", "gittins"])
 def test_a_cell_stays_where_it_lies_while_it_is_used(policy):
     jobs = [job("a/V100", 2, 5000.0), job("b/V100", 4, 900.0, 10.0), job("a/V100", 2, 900.0, 20.0)]
     result = simulate(cluster(*jobs, job("b/V100", 4, 60.0, 30.0), hosts=2), make_policy(policy))
