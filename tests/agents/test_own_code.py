@@ -67,7 +67,7 @@ def test_an_option_of_a_shipped_policy_is_no_name_in_a_file_of_the_user(tmp_path
     assert make_any_policy("edf:mean").name == full_name("edf:mean") == "edf:mean"
     assert not is_own_policy("edf:mean")
     assert is_own_policy("edf:other")
-    with refused("policy", "edf:meen", r"one of edf:mean, .*there is no module edf; did you mean edf:mean\?"):
+    with refused("policy", "edf:meen", "one of edf:mean, .*there is no module edf"):
         monkeypatch.chdir(tmp_path.parent)
         make_any_policy("edf:meen")
 

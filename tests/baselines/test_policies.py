@@ -105,8 +105,9 @@ def test_what_stands_before_a_colon_is_a_policy_or_a_group_of_several_and_no_nam
     ],
 )  # fmt: skip
 def test_a_former_name_is_refused_and_the_present_one_is_named_first(old, new):
-    with refused("policy", old, rf"one of {new},.*did you mean {new}\?"):
+    with refused("policy", old, f"one of {new}, ") as caught:
         make_policy(old)
+    assert str(caught.value).endswith(f"did you mean {new}?")
 
 
 def test_a_former_name_that_is_not_like_the_present_one_is_refused_with_it():
