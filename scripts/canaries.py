@@ -154,8 +154,12 @@ def _shown(table: Path) -> tuple[set[str], set[str]]:
     with table.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     named = {row.get("policy", "sts-x" if "variant" in row else "") for row in rows}
-    wholes = {POLICIES[name].ablation_of or name for name in named if name in POLICIES}  # ablations have no canaries
-    return named | wholes, {row["track"] for row in rows if "track" in row}
+    return named | set(map(_whole, named)), {row["track"] for row in rows if "track" in row}
+
+
+def _whole(policy: str) -> str:
+    """Return the policy with whose costs those of `policy` change: of an ablation, also a former one, the whole."""
+    return (POLICIES[policy].ablation_of or policy) if policy in POLICIES else policy.partition(":")[0]
 
 
 def _commit_of(record: Path) -> str:

@@ -50,6 +50,7 @@ def test_a_table_is_old_if_a_policy_of_it_changed_after_its_commit(tmp_path, mon
         ("later", "edf"): {},
         ("first", "edf"): {"edf": "a1"},
         ("later", "sts-x:alone-rates"): {"sts-x": "b2"},
+        ("later", "sts-x:one-price"): {"sts-x": "b2"},  # of former times
         ("later", "sts:published"): {},  # a policy of its own, of which STS's costs are not
         ("last", "sts-x"): {},
         ("", "edf"): {"edf": "a1"},
