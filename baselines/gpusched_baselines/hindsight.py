@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import control_names
-from gpusched_baselines.registry import make_policy
+from gpusched_baselines.dispatching.dispatch import edf_preemptive
+from gpusched_baselines.index_rules.policy import atc, atc_co_located
 from gpusched_baselines.tuned import TunedStsX, search
 from gpusched_env import Policy, simulate
 from gpusched_env.model import EpochDistribution, Instance
@@ -23,7 +25,7 @@ VARIANTS: tuple[dict[str, Any], ...] = (
     {"by_price": False},
 )
 """Settings of STS-X that are run first, with all needs known."""
-RULES = ("atc", "atc:co-located", "edf:preemptive")
+RULES: tuple[Callable[[], Policy], ...] = (atc, atc_co_located, edf_preemptive)
 """The rules that are run once, with all needs known."""
 ENERGY = ("prices", "cap")
 """Mechanisms for which STS-X has further controls."""
@@ -57,7 +59,7 @@ def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> 
     known, energy = told(instance), any(instance.find(name) is not None for name in ENERGY)
     names = control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
     variants = [TunedStsX(**settings) for settings in VARIANTS]
-    costs = [_cost(known, policy) for policy in [*variants, *map(make_policy, RULES)][:evaluations]]
+    costs = [_cost(known, policy) for policy in [*variants, *(rule() for rule in RULES)][:evaluations]]
     best = int(np.argmin(costs[: len(variants)]))
 
     def cost(action: NDArray[np.float64]) -> float:

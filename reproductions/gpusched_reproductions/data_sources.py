@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import hashlib
 from functools import cache
+from http.client import HTTPException
 from pathlib import Path
 from typing import NamedTuple
-from urllib.error import URLError
 from urllib.request import urlopen
 
 from gpusched_env.errors import InputError
@@ -81,7 +81,7 @@ class DataFile(NamedTuple):
         try:
             with urlopen(self.address, timeout=_SECONDS) as answer:  # noqa: S310 - an address of the table
                 content: bytes = answer.read(_MOST)
-        except (URLError, OSError) as error:
+        except (HTTPException, OSError) as error:
             raise InputError(self.address, str(error), "an address that can be read") from error
         found = hashlib.sha256(content).hexdigest()
         if found != self.sha256:

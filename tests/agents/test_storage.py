@@ -50,6 +50,13 @@ def pickled() -> bytes:
     return made.getvalue()
 
 
+def of_type(kind: str, shape: tuple[int, ...] = (1,)) -> bytes:
+    """Return the bytes of a file of NumPy's with a header of this type and shape, and 12 bytes of data."""
+    made = io.BytesIO()
+    np.lib.format.write_array_header_1_0(made, {"descr": kind, "fortran_order": False, "shape": shape})
+    return made.getvalue() + bytes(12)
+
+
 def zeros() -> bytes:
     made = io.BytesIO()
     np.save(made, np.zeros(2, np.float32))
@@ -312,7 +319,10 @@ def test_json_that_is_no_agent_is_refused(saved, text, field):
         (save(weights() | {"more": np.zeros(5, np.float32)}), ("weights.more", "...", "no such array")),
         (pickled(), ("weights", "Object arrays cannot be loaded when allow_pickle=False")),
         (packed({"a.npy": zeros()}, zipfile.ZIP_DEFLATED), ("weights", "an array is compressed")),
-        (packed({"a.txt": b"text"}), ("weights", "a.txt is no array")),
+        (packed({"a.txt": b"text"}), ("weights", "a.txt is no array of numbers")),
+        (packed({"a.npy": of_type("<U3")}), ("weights", "a is no array of numbers")),
+        (packed({"a.npy": of_type("<f4", (10**14,))}), ("weights",)),
+        (packed({"a.npy": of_type("<f4", (10**30,))}), ("weights",)),
         (packed({"a.npy": zeros()[:-1]}), ("weights",)),
         (packed({"a.npy": b"text"}), ("weights",)),
     ],

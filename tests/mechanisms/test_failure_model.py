@@ -131,6 +131,14 @@ def test_slurms_events_are_outages(tmp_path):
     path = tmp_path / "events.txt"
     path.write_bytes(EVENTS.encode() + b'c|gpu02|2026-01-01T01:00:00|2026-01-01T02:00:00|MAINT|"\xfc\n')
     assert len(read_events(path, ["gpu[01-03]"], "2026-01-01")) == 5
+    at_once = "2026-01-01T02:00:00"
+    path.write_text(
+        f"{EVENTS}c|gpu02|{at_once}|2026-01-01T05:00:00|IDLE+POWERED_DOWN\nc|gpu02|{at_once}|{at_once}|DOWN\n"
+    )
+    of_second = [
+        [time / HOUR for time in times] for node, *times in read_events(path, ["gpu[01-03]"], "2026-01-01") if node
+    ]
+    assert of_second[:2] == [[2, 2, 2], [2, 5, 5]]
     for text, words in (
         (EVENTS + "c|gpu02\n", "TimeStart = None"),
         (EVENTS + "c|gpu02|2026-01-01T01:00:00|Unknown\n", "State = None.*gpu02"),

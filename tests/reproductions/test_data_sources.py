@@ -76,3 +76,18 @@ def test_the_command_lists_what_is_there_and_fetches_what_is_published(tmp_path,
     assert "1 of 2 files are in ../shared/data" in fetched.output
     monkeypatch.setattr(command, "data_files", lambda: (published(tmp_path),))
     assert gpusched("reproduce", "data").exit_code == 0
+    (tmp_path / "shared" / "data" / "muri" / "trace1.csv").write_bytes(b"other")
+    other = gpusched("reproduce", "data", "--fetch")
+    assert "../shared/data/muri/trace1.csv: other content; remove it" in other.output
+    assert "can be fetched" not in other.output
+
+
+def test_an_address_that_cannot_be_read_does_not_keep_the_others_from_being_fetched(tmp_path, monkeypatch):
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    gone = published(tmp_path, address=(tmp_path / "gone.csv").as_uri())
+    monkeypatch.setattr(command, "data_files", lambda: (gone, published(tmp_path)._replace(file="trace2.csv")))
+    fetched = gpusched("reproduce", "data", "--fetch")
+    assert "an address that can be read" in fetched.stderr
+    assert "muri: 1 of 2 files" in fetched.stdout
+    assert gpusched("reproduce", "cost", "--fetch").exit_code == 2

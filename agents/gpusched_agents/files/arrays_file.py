@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+NUMBERS = tuple(np.dtype(kind) for kind in ("f4", "f8", "i4", "i8", "u1", "u4", "u8", "?"))
+
 
 def arrays_bytes(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Return arrays of numbers as the bytes of a file; equal arrays have equal bytes."""
@@ -33,9 +35,10 @@ def read_arrays(data: bytes) -> dict[str, NDArray[Any]]:
                 raise ValueError("an array is compressed")
         with np.load(io.BytesIO(data), allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
-    except (zipfile.BadZipFile, EOFError, OSError, KeyError, NotImplementedError, RuntimeError) as error:
+    except (zipfile.BadZipFile, EOFError, OSError, KeyError, MemoryError, OverflowError, RuntimeError) as error:
         raise ValueError(str(error) or type(error).__name__) from error
-    odd = next((name for name, array in found.items() if not isinstance(array, np.ndarray)), None)
+    arrays = {name: array.copy() for name, array in found.items() if isinstance(array, np.ndarray)}
+    odd = next((name for name in found if name not in arrays or arrays[name].dtype not in NUMBERS), None)
     if odd is not None:
-        raise ValueError(f"{odd} is no array")
-    return {name: array.copy() for name, array in found.items()}
+        raise ValueError(f"{odd} is no array of numbers")
+    return arrays

@@ -54,12 +54,13 @@ class Checkpoint:
         try:
             arrays = read_arrays(path.read_bytes())
             header = parse_json(arrays.pop(HEADER, np.frombuffer(b"{}", dtype=np.uint8)).tobytes())
-            facts = parse_json(str(header.get("facts", "{}")))
+            text = str(header.get("facts", "{}"))
+            facts = parse_json(text)
         except (AttributeError, OSError, ValueError) as error:
             raise InputError(str(path), str(error), "a whole checkpoint; remove it to begin again") from error
         if header.get("version") != VERSION:
             raise InputError(f"{path}: version", header.get("version"), str(VERSION))
-        if header.get("sha256") != _checksum(arrays, header["facts"]):
+        if header.get("sha256") != _checksum(arrays, text):
             raise InputError(f"{path}: sha256", header.get("sha256"), "that of its content; remove it to begin again")
         return cls(arrays, facts)
 

@@ -5,19 +5,19 @@ A choice is 0 for STS-X or the number of a rule, then the values of the controls
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from gpusched_baselines.adaptation_env.controls import control_names
-from gpusched_baselines.registry import make_policy
+from gpusched_baselines.index_rules.policy import atc_co_located
+from gpusched_baselines.shared_gpus.fill import Fill
 from gpusched_baselines.tuned import TunedStsX
 from gpusched_env import JobPolicy
 from gpusched_env.simulator.kernels import Floats
 
-RULES = ("atc:co-located", "fill")
+RULES: tuple[Callable[[], JobPolicy], ...] = (atc_co_located, Fill)
 """Rules that decide jobs in the order of STS-X, by pressure, and place all of them; they have no controls."""
 
 
@@ -29,8 +29,7 @@ def policy_of(choice: Floats, gpu_types: Sequence[str]) -> JobPolicy:
 def _made(choice: bytes, gpu_types: tuple[str, ...]) -> JobPolicy:
     number, *constants = np.frombuffer(choice).tolist()
     if number > 0:
-        rule: Any = make_policy(RULES[int(number) - 1])
-        return rule
+        return RULES[int(number) - 1]()
     return TunedStsX(constants=tuple(zip(control_names(gpu_types), constants, strict=True)))
 
 

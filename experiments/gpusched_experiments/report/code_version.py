@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-import sys
 from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import SB3, TUNED, archive_path, is_own_policy, maker_of, parameters_path
-from gpusched_agents.files.imported_files import digest_of
+from gpusched_agents.files.imported_files import digest_of, files_from
 from gpusched_agents.files.own_code import own_files
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.mechanisms import USED
 from gpusched_env.simulator.builds import covering, facts_of, used_by
-from gpusched_experiments.report.import_graph import ImportGraph
+from gpusched_experiments.report.import_graph import TABLES, ImportGraph
 
 if TYPE_CHECKING:
     from gpusched_env.model import Instance
@@ -51,8 +51,8 @@ def code_version() -> str:
 def run_version(policy: str, mechanisms: tuple[str, ...] = (), modules: tuple[str, ...] = ()) -> str:
     """Return a fingerprint of what decides one run's result; what only other policies or instances use is left out.
 
-    For code of the user, which may import anything, it has all that `code_version` has. Files of agents are left out
-    (`agent_version`).
+    For code of the user, a policy or a mechanism, which may import anything, it has all that `code_version` has. Files
+    of agents are left out (`agent_version`).
 
     Args:
         policy: Name of a registered policy or an agent.
@@ -67,9 +67,9 @@ def run_version(policy: str, mechanisms: tuple[str, ...] = (), modules: tuple[st
     packages = [*own, *(name for name in mechanisms if "." in name)]
     roots = [maker_of(policy), *modules, *(module for package in packages for module in graph.modules_in(package))]
     loaded = graph.modules_of(_RUN, passing=_PASSING) | graph.modules_of(roots, passing=_PASSING)
-    found = _with_packages(loaded | (_run_modules() if is_own_policy(policy) else frozenset()))
-    others = [_folder_of(package) for package in packages if not graph.modules_in(package)]
-    return "-".join([found, *(digest_of(tuple(sorted(folder.rglob("*.py")))) for folder in others)])
+    others = [package for package in packages if not graph.modules_in(package)]
+    found = _with_packages(loaded | (_run_modules() if others or is_own_policy(policy) else frozenset()))
+    return "-".join([found, *(digest_of(_files_of(package)) for package in others)])
 
 
 def mechanisms_of(instance: Instance) -> tuple[str, ...]:
@@ -110,7 +110,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def agent_version(name: str) -> str:
-    """Return a fingerprint of what decides an agent's choices beside `code_version`: its files, and their reader."""
+    """Return a fingerprint of what decides an agent's choices and `code_version` lacks: its files, and their reader."""
     digest = hashlib.sha256(version_beside(maker_of(name)).encode())
     if is_own_policy(name):
         digest.update(name.rpartition(":")[2].encode())
@@ -149,9 +149,14 @@ def _with_packages(modules: Iterable[str]) -> str:
     return digest.hexdigest()[:16]
 
 
-def _folder_of(package: str) -> Path:
-    """Return the folder of a package of the user's, which the instance has imported."""
-    return Path(sys.modules[f"{package}.model"].__file__ or "").parent
+def _files_of(package: str) -> tuple[Path, ...]:
+    """Return the modules and tables in the folder of a package of the user's, and other modules that it imports."""
+    spec = find_spec(package)
+    folders = [Path(place) for place in (spec and spec.submodule_search_locations) or ()]
+    here = [path for folder in folders for path in folder.rglob("*") if path.name.endswith((".py", *TABLES))]
+    known: dict[Path, list[Path]] = {}
+    imported = [file for path in here if path.suffix == ".py" for file in files_from(path, known)]
+    return tuple(sorted({*(path.resolve() for path in here), *imported}))
 
 
 def _digest(modules: Iterable[str]) -> hashlib._Hash:

@@ -12,6 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
 from gpusched_env.simulator.policy import check_fit
+from gpusched_env.workload.mixture import variants_of
 from gpusched_experiments.report.cell import Cell, origin, run_cells
 from gpusched_experiments.report.code_version import code_version, mechanisms_of
 from gpusched_experiments.report.experiment import Experiment, Selection, available, page_markdown
@@ -139,7 +140,9 @@ def _origin_of(cell: Cell, used: dict[tuple[int, Change | None], tuple[str, ...]
     if workload not in used:
         seeds = range(cell.seed, cell.seed + max(1, len(cell.scenario.mixture)))
         instances = (replace(cell, seed=seed).instance() for seed in seeds)
-        used[workload] = tuple(sorted({name for instance in instances for name in mechanisms_of(instance)}))
+        of_instances = {name for instance in instances for name in mechanisms_of(instance)}
+        of_scenarios = {name for each in variants_of(cell.scenario) for name in each.mechanisms}
+        used[workload] = tuple(sorted(of_instances | of_scenarios))
     return origin(cell.policy, cell.measure, None if cell.change is None else type(cell.change), used[workload])
 
 

@@ -103,10 +103,10 @@ class FailureTable(MechanismTable):
             raise InputError("failures.outages_nodes", list(self.outages_nodes), allowed)
         return read_events(path, names, self.outages_begin)
 
-    def _check_no_names(self, unless: str) -> None:
+    def _check_no_names(self, where: str) -> None:
         for name, value in (("nodes", list(self.outages_nodes)), ("begin", self.outages_begin)):
             if value:
-                raise InputError(f"failures.outages_{name}", value, f"nothing, {unless}")
+                raise InputError(f"failures.outages_{name}", value, f"nothing, {where}")
 
     def _drawn(self, instance: Instance, rng: Generator) -> Iterator[Outage]:
         clocks: dict[str, list[NodeClock]] = {}

@@ -13,7 +13,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.failures.model import Outage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 COLUMNS = ("NodeName", "TimeStart", "TimeEnd", "State")
@@ -53,7 +53,7 @@ def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
     if not rows:
         raise InputError("failures.outages_nodes", list(nodes), f"names of nodes that have events in {path}")
     found, usable_s = [], dict.fromkeys(names, -math.inf)
-    for row in sorted(rows, key=lambda row: row["TimeStart"] or ""):
+    for row in sorted(rows, key=_begins_then_ends):
         name, state = row["NodeName"], row["State"]
         since = (_time("TimeStart", row["TimeStart"]) - start).total_seconds()
         until = math.inf if row["TimeEnd"] in NO_END else (_time("TimeEnd", row["TimeEnd"]) - start).total_seconds()
@@ -63,11 +63,15 @@ def read_events(path: Path, nodes: Sequence[str], begin: str) -> list[Outage]:
             raise InputError("TimeStart", row["TimeStart"], f"times after the last event of {name} in {path}")
         usable_s[name] = until
         begins = max(0.0, since)
-        if until > 0.0 and "DOWN" in state.upper():
+        if until > 0.0 and "DOWN" in re.split(r"\W+", state.upper()):
             found.append(Outage(names[name], begins, begins, until))
         elif until > 0.0:
             found.append(Outage(names[name], begins, min(until, NEVER_S), min(until, NEVER_S)))
     return found
+
+
+def _begins_then_ends(row: Mapping[str, str | None]) -> tuple[str, bool, str]:
+    return row["TimeStart"] or "", row["TimeEnd"] in NO_END, row["TimeEnd"] or ""
 
 
 def expanded(nodes: Sequence[str]) -> list[str]:

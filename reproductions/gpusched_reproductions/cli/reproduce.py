@@ -16,7 +16,7 @@ from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
-from gpusched_reproductions.data_sources import DATA, MISSING, NEEDED_BY, SOURCES, WHOLE, data_files, where_from
+from gpusched_reproductions.data_sources import DATA, MISSING, NEEDED_BY, OTHER, SOURCES, WHOLE, data_files, where_from
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
@@ -93,6 +93,8 @@ def reproduce_command(
     """
     if experiment == PUBLIC_DATA:
         raise typer.Exit(_list_data(fetch=fetch))
+    if fetch:
+        raise InputError("--fetch", experiment, f"with {PUBLIC_DATA} alone")
     where = backend.chosen()
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
@@ -136,18 +138,22 @@ def _list_data(*, fetch: bool) -> int:
         for file in data_files():
             if file.address and file.state() == MISSING:
                 typer.echo(f"fetching {file.address}")
-                file.fetch()
+                try:
+                    file.fetch()
+                except InputError as error:
+                    typer.echo(f"  {error}", err=True)
     states = {file: file.state() for file in data_files()}
     for folder, source in SOURCES.items():
         own = {file: state for file, state in states.items() if file.folder == folder}
         whole = sum(state == WHOLE for state in own.values())
         typer.echo(f"{folder}: {whole} of {len(own)} files, for {NEEDED_BY[folder]}; {source}")
-        if 0 < whole < len(own):
-            for file, state in own.items():
-                if state != WHOLE:
-                    typer.echo(f"  {file.file}: {state}")
+        for file, state in own.items():
+            if state == OTHER:
+                typer.echo(f"  {file.path()}: {state}; remove it")
+            elif state == MISSING and whole:
+                typer.echo(f"  {file.file}: {state}")
     left = [file for file, state in states.items() if state != WHOLE]
-    open_ = sum(bool(file.address) for file in left)
+    open_ = sum(bool(file.address) and states[file] == MISSING for file in left)
     typer.echo(f"{len(states) - len(left)} of {len(states)} files are in {DATA}")
     if open_:
         typer.echo(f"{open_} of the others can be fetched: gpusched reproduce data --fetch")

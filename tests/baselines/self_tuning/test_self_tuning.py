@@ -159,7 +159,7 @@ def test_candidates_are_sts_x_with_controls_and_rules_without():
     found = {int(one[0]): one for one in (a_rule(choice, rng) for _ in range(50))}
     assert sorted(found) == [1, 2]
     assert not any(one[1:].any() for one in found.values())
-    assert [policy_of(found[number], ("V",)).name for number in (1, 2)] == list(RULES)
+    assert [policy_of(found[number], ("V",)).name for number in (1, 2)] == [rule().name for rule in RULES]
     assert directions(2).shape == (12 + 2 + 1, 12)
 
 

@@ -13,9 +13,13 @@ from pathlib import Path
 import pytest
 
 from agent_folders import description, weights
+from gpusched_agents.any_policy import maker_of
 from gpusched_agents.files.storage import save_agent
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.mechanisms.failures.model import Failures
+from gpusched_env.simulator.builds import FORCED
+from gpusched_experiments.leaderboard.plan import hindsight_of
+from gpusched_experiments.report import cell
 from gpusched_experiments.report.cell import WHOLE_RUN, Measure, origin
 from gpusched_experiments.report.code_version import (
     agent_version,
@@ -40,6 +44,14 @@ from gpusched_experiments.report.cell import Cell
 tiny = load_scenario("tiny").replace({"jobs.count": 3})
 for policy in ("sts-x", "gavel:las", "random-greedy"):
     Cell((), tiny, policy, 0).run()
+print(json.dumps([name for name in sys.modules if name.startswith("gpusched_")]))
+"""
+ALONE = """
+import json, sys
+from gpusched_baselines import make_policy
+from gpusched_env import simulate
+from gpusched_env.workload import load_scenario, make_instance
+simulate(make_instance(load_scenario("tiny").replace({"jobs.count": 3}), 0), make_policy(sys.argv[1]))
 print(json.dumps([name for name in sys.modules if name.startswith("gpusched_")]))
 """
 NAMES_AT_RUN_TIME = {
@@ -162,6 +174,7 @@ def test_the_version_of_an_archive_follows_the_parameters_beside_it(tmp_path):
         ("gpusched_baselines.sts_x.waits", {"sts-x", "agent:default"}, {"edf", "sts", "gavel:las"}),
         ("gpusched_baselines.dispatching.dispatch", {"edf"}, {"sts", "sts-x", "gavel:las"}),
         ("gpusched_baselines.gavel.policy", {"gavel:las"}, {"edf", "sts-x", "agent:default"}),
+        ("gpusched_baselines.shared_gpus.fill", {"sts-x:tuned", "fill"}, {"edf", "sts-x", "agent:default"}),
         ("gpusched_env.simulator.view", {"edf", "sts", "sts-x", "gavel:las", "agent:default"}, set()),
     ],
 )
@@ -186,6 +199,21 @@ def test_a_run_is_old_where_a_mechanism_changed_that_its_instance_uses(graph):
     assert old == [{"shared"}, {"failing"}, set()]
 
 
+def test_a_schedule_in_hindsight_is_old_where_one_of_its_rules_changed(graph):
+    modules = tuple(sorted(cell._modules_of(hindsight_of(10).of)))
+    before = run_version.__wrapped__("edf", (), modules)
+    graph.changed = graph._file("gpusched_baselines.index_rules.policy")
+    assert run_version.__wrapped__("edf", (), modules) != before
+
+
+@pytest.mark.parametrize("policy", ["rollout", "gavel:las", "sts-x:tuned"])
+def test_a_run_loads_nothing_that_its_version_leaves_out(policy):
+    plain = os.environ | {"NUMBA_DISABLE_JIT": "1", FORCED: ""}
+    done = subprocess.run([sys.executable, "-c", ALONE, policy], env=plain, capture_output=True, text=True, check=True)
+    known = module._graph().modules_of((*module._RUN, maker_of(policy)), passing=module._PASSING)
+    assert set(json.loads(done.stdout)) <= known
+
+
 def test_a_run_is_old_where_a_mechanism_of_the_user_changed(tmp_path, monkeypatch):
     package = tmp_path / "site_of_ours" / "lorries"
     package.mkdir(parents=True)
@@ -193,9 +221,12 @@ def test_a_run_is_old_where_a_mechanism_of_the_user_changed(tmp_path, monkeypatc
     monkeypatch.syspath_prepend(tmp_path)
     importlib.import_module("site_of_ours.lorries.model")
     before = run_version.__wrapped__("edf", ("site_of_ours.lorries",))
-    assert before.startswith(f"{run_version('edf')}-")
-    (package / "kernels.py").write_text("RATE = 2\n", encoding="utf-8")
-    assert run_version.__wrapped__("edf", ("site_of_ours.lorries",)) != before
+    assert before.startswith(f"{code_version()}-")  # it may import any of our modules
+    versions = {before}
+    for name in ("kernels.py", "rates.csv"):
+        (package / name).write_text("RATE = 2\n", encoding="utf-8")
+        versions.add(run_version.__wrapped__("edf", ("site_of_ours.lorries",)))
+    assert len(versions) == 3
 
 
 def test_measures_and_changes_of_other_modules_add_their_version():
