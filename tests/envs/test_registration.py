@@ -29,7 +29,7 @@ from gpusched_env import (
 from gpusched_env.simulator import Asking
 from gpusched_env.workload import list_environments, load_track, reward_scale_of
 from refusals import refused
-from vector_twins import random_actions
+from vector_twins import check_made, random_actions
 
 PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 FLAT_ID = "gpusched_env/GpuClusterFlat-v0"
@@ -70,17 +70,9 @@ def test_both_checkers_are_silent(name):
         checker.check_env(gymnasium.make(f"gpusched_env:{name}", settings=FEW), warn=True)
 
 
-@pytest.mark.parametrize("track", list_environments())
+@pytest.mark.parametrize("track", [track for track in list_environments() if not load_track(track).scenario.mechanisms])
 def test_make_vec_of_a_track_is_the_compiled_environment_and_ends_as_the_single_one(track):
-    for kind in ("", "Flat"):
-        env = gymnasium.make(track_id(track, kind), settings=FEW)
-        many = gymnasium.make_vec(track_id(track, kind), 2, settings=FEW)
-        assert isinstance(many, GpuClusterVectorEnv)
-        assert env.unwrapped.scenario == load_track(track).scenario.replace(FEW)
-        assert env.unwrapped.reward_scale == reward_scale_of(track) == load_track(track).reward_scale_eur
-        assert many.single_observation_space == env.observation_space
-        assert env.spec.max_episode_steps == load_track(track).max_episode_steps >= 30_000
-        assert env.spec.max_episode_steps == many.spec.max_episode_steps == many.spec.kwargs["max_episode_steps"]
+    check_made(track, FEW)
 
 
 def test_options_are_keyword_arguments_and_win_over_those_of_the_track():

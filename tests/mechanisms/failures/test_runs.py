@@ -44,6 +44,7 @@ from gpusched_operations.html_report.over_time import TimeAxis
 from gpusched_operations.service.client import ServicePolicy
 from instances import random_instance
 from run_files import audited, csv_rows, edited
+from vector_twins import check_made
 
 HOUR = 3600.0
 ONE, TWO = Configuration("A", 1), Configuration("A", 1, 2)
@@ -320,3 +321,7 @@ def test_python_gives_the_same_bits(tmp_path):
         for value in ("0", "1")
     ]  # fmt: skip
     assert results[0] == results[1]
+
+
+def test_make_vec_of_the_track_is_the_compiled_environment_and_ends_as_the_single_one():
+    check_made("failures", {"jobs.count": 5})
