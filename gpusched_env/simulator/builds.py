@@ -39,13 +39,9 @@ def build_of(instance: Instance, facts: Facts, least: type[Board] = Board) -> ty
     Raises:
         InputError: `GPUSCHED_BUILD` has another value than `everything`.
     """
-    return with_mechanisms(used_by(instance, facts) | set(least.mechanisms))
-
-
-def used_by(instance: Instance, facts: Facts) -> set[str]:
-    """Return the mechanisms that add to the kernels of the runs of an instance with these constants."""
     used = {name for name, uses in _known().USED.items() if uses(instance, facts)}
-    return used | {own.mechanism for own in instance.mechanisms if "." in own.mechanism}
+    used |= {own.mechanism for own in instance.mechanisms if "." in own.mechanism}
+    return with_mechanisms(used | set(least.mechanisms))
 
 
 def with_mechanisms(names: Iterable[str]) -> type[Board]:
@@ -54,11 +50,6 @@ def with_mechanisms(names: Iterable[str]) -> type[Board]:
     if value not in ("", "everything"):
         raise InputError(FORCED, value, "everything, or nothing: then the smallest build that a run needs")
     return build(Board, _covering(frozenset(names), forced=value == "everything"))
-
-
-def covering(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the mechanisms of the smallest build that has some mechanisms, whatever `GPUSCHED_BUILD` is."""
-    return _covering(frozenset(names), forced=False)
 
 
 def common_build(builds: Iterable[type[Board]]) -> type[Board]:

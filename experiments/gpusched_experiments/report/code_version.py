@@ -19,7 +19,7 @@ from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.mechanisms import USED
-from gpusched_env.simulator.builds import covering, facts_of, used_by
+from gpusched_env.simulator.builds import build_of, facts_of
 from gpusched_experiments.report.import_graph import TABLES, ImportGraph
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def run_version(policy: str, mechanisms: tuple[str, ...] = (), modules: tuple[st
 
 def mechanisms_of(instance: Instance) -> tuple[str, ...]:
     """Return the mechanisms whose code a run of an instance uses, by name: those of its build and of its models."""
-    build = covering(used_by(instance, facts_of(instance)))
+    build = build_of(instance, facts_of(instance)).mechanisms
     return tuple(sorted({*build, *(own.mechanism for own in instance.mechanisms)}))
 
 

@@ -185,7 +185,8 @@ def test_a_run_is_old_where_a_module_changed_that_its_policy_loads(graph, change
     assert {name for name in before if run_version.__wrapped__(name) != before[name]} == old
 
 
-def test_a_run_is_old_where_a_mechanism_changed_that_its_instance_uses(graph):
+def test_a_run_is_old_where_a_mechanism_changed_that_its_instance_uses(graph, monkeypatch):
+    monkeypatch.setenv(FORCED, "")
     shared, plain = random_instance(0, interference=True), random_instance(0)
     failing = plain.with_mechanisms(Failures((), (0.0,) * len(plain.gpu_types), 0.0))
     used = {"plain": plain, "shared": shared, "failing": failing}
