@@ -31,7 +31,8 @@ ENERGY = ("prices", "cap")
 """Mechanisms for which STS-X has further controls."""
 
 
-def told(instance: Instance) -> Instance:
+def with_known_needs(instance: Instance) -> Instance:
+    """Return the instance whose jobs need for certain the epochs that they will need."""
     jobs, none = instance.jobs, np.zeros(len(instance.jobs), dtype=np.int64)
     known = replace(
         jobs, max_epochs=jobs.epochs_needed, distribution=none, distributions=(EpochDistribution.certain(),)
@@ -56,7 +57,7 @@ def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> 
         InputError: A number is out of its range.
     """
     whole("evaluations", evaluations, 1)
-    known, energy = told(instance), any(instance.find(name) is not None for name in ENERGY)
+    known, energy = with_known_needs(instance), any(instance.find(name) is not None for name in ENERGY)
     names = control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
     variants = [TunedStsX(**settings) for settings in VARIANTS]
     costs = [_cost(known, policy) for policy in [*variants, *(rule() for rule in RULES)][:evaluations]]

@@ -97,10 +97,10 @@ def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
     found = {}
     for objective, line in GAVEL_OBJECTIVES.items():
         of, name = f"gavel:{objective}", f"gavel:{objective}{suffix}"
-        says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that treats all GPU types as equally fast", of)
+        shown, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that treats all GPU types as equally fast", of)
         settings = {"objective": objective, "aware": aware, "name": name}
         faithful: Faithful = "conformed" if aware and objective in _GAVELS_OWN_ANSWERS else "modelled"
-        found[name] = _solved("gavel.policy:Gavel", says, settings, _GAVEL, faithful, ablation_of=ablates)
+        found[name] = _solved("gavel.policy:Gavel", shown, settings, _GAVEL, faithful, ablation_of=ablates)
     return found
 
 

@@ -17,7 +17,7 @@ from gpusched_baselines import (
     policy_descriptions,
     policy_names,
 )
-from gpusched_baselines.hindsight import RULES, told
+from gpusched_baselines.hindsight import RULES, with_known_needs
 from gpusched_env import Scenario, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import load_instance, save_instance, write_run
@@ -166,7 +166,7 @@ def test_no_job_starts_early_none_is_moved_and_with_gpus_for_all_each_starts_whe
 @pytest.mark.parametrize("seed", range(6))
 def test_it_lies_between_the_bound_and_its_first_policy_told_the_needs(seed):
     instance = random_instance(seed, jobs=12, kinds=seed % 2 == 1, span_s=400.0)
-    first = simulate(told(instance), StsX(), record=False).total_eur
+    first = simulate(with_known_needs(instance), StsX(), record=False).total_eur
     costs = [hindsight_cost(instance, evaluations) for evaluations in (1, len(RULES), 20)]
     assert costs[0] == first
     assert costs[0] >= costs[1] >= costs[2] >= capacity_bound(instance) * (1.0 - 1e-9)
@@ -180,7 +180,7 @@ def test_more_evaluations_find_more_and_the_same_seed_finds_the_same():
 
 def test_every_job_that_is_told_its_need_needs_it_for_certain_and_no_evaluations_are_refused():
     instance = random_instance(2, jobs=5)
-    known = told(instance)
+    known = with_known_needs(instance)
     assert known.jobs.max_epochs.tolist() == known.jobs.epochs_needed.tolist() == instance.jobs.epochs_needed.tolist()
     assert known.seed == instance.seed
     with refused("evaluations", 0, "a whole number >= 1"):

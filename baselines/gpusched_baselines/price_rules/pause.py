@@ -41,7 +41,7 @@ class PauseByPrice:
     once the limit of the queue, or the slack in the worst case, is used up. It knows no length but for the queue.
     "cheapest", Wait AWhile: in the cheapest hours until the length and the limit of the queue are over, or the due date
     if it is before. Decided again in every round, for what is left. Published for a known length: with an instance of
-    `gpusched_baselines.hindsight.told` it is.
+    `gpusched_baselines.hindsight.with_known_needs` it is.
 
     Jobs that are to run are placed as by EDF. So is every job where the price of energy does not change.
 

@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
-from gpusched_baselines.hindsight import told
+from gpusched_baselines.hindsight import with_known_needs
 from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_baselines.solvers import SolverFailedError
 from gpusched_env.errors import InputError
@@ -37,7 +37,7 @@ def static_instance(instance: Instance, *, known: bool) -> Instance:
     if known:
         jobs = replace(jobs, epochs_needed=jobs.max_epochs)
     static = replace(instance, jobs=jobs)
-    return told(static) if known else static
+    return with_known_needs(static) if known else static
 
 
 Problem: TypeAlias = Literal["round", "known", "hidden"]

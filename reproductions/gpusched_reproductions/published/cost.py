@@ -141,8 +141,8 @@ COST = Experiment(
     title="Cost of STS against Random Greedy and EDF",
     question=(
         "How much does the stochastic policy save? The published inputs at the published arrival rates, 10 jobs a "
-        "node; beside them the package's measured workload (scenario default). edf:preemptive is EDF that thinks "
-        "again about all jobs in every round, as STS does."
+        "node; and the package's measured workload (scenario default). edf:preemptive is EDF that places "
+        "all jobs again in every round, as STS does."
     ),
     policies=("edf", "edf:preemptive", "greedy", "random-greedy", "sts", "sts-x"),
     labels=("arrivals", "nodes"),

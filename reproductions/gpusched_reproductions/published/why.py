@@ -146,7 +146,7 @@ def _summary(runs: Runs) -> Table:
         of.LATE,
         of.saved("extra_energy", "energy above knowing the truth", _misspecified, "energy_eur", extra=True),
     )
-    notes = (f"One thing at a time is changed of the published inputs at {BASE} rates.",)
+    notes = (f"The published inputs at {BASE} rates, with one change at a time.",)
     groups = [group for group in _groups(runs) if group.policy == subject]
     return Table.of(f"What {subject} saves", columns, groups, notes)
 
@@ -215,12 +215,12 @@ WHY = Experiment(
     name="why",
     title="What makes the saving of STS",
     question=(
-        "Why does STS save what it saves on the published inputs? One thing at a time is changed of them, at high "
+        "Why does STS save what it saves on the published inputs? They have one change at a time, at high "
         "arrival rates: how much more GPUs help, how far due dates are, how unlike the GPU types are, what a node "
-        "draws beside its GPUs, the tardiness weights, the load, the arrivals, the distributions of epochs, and what "
+        "draws without its GPUs, the tardiness weights, the load, the arrivals, the distributions of epochs, and what "
         "policies plan with them while jobs need what they need (optimistic: S², pessimistic: √S, shuffled between "
-        "jobs, the average of all jobs, uniform, and the worst case, which tells nothing). Preemption is a policy, "
-        "edf:preemptive."
+        "jobs, the average of all jobs, uniform, and the worst case, which has no information). Preemption is a "
+        "policy, edf:preemptive."
     ),
     policies=("edf", PREEMPTIVE, "greedy", "sts", "sts-x"),
     labels=LABELS,

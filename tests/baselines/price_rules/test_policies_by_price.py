@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StartByPrice, make_policy
-from gpusched_baselines.hindsight import told
+from gpusched_baselines.hindsight import with_known_needs
 from gpusched_baselines.price_rules.reservations import Ladder, filled, scaled
 from gpusched_baselines.price_rules.terms import Waiting
 from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
@@ -159,7 +159,7 @@ def test_told_the_length_wait_awhile_is_as_published_and_never_costs_more_on_one
     instance = one_job(4.0, 1.0, 3.0, 2.0, epochs=3.0, due_h=5.0)
     jobs = replace(instance.jobs, epochs_needed=np.array([1.0]))
     blind = simulate(replace(instance, jobs=jobs), make_policy("wait-awhile"))
-    oracle = simulate(told(replace(instance, jobs=jobs)), make_policy("wait-awhile"))
+    oracle = simulate(with_known_needs(replace(instance, jobs=jobs)), make_policy("wait-awhile"))
     assert (blind.energy_eur, oracle.energy_eur) == pytest.approx((1.0, 1.0))
     assert oracle.start_s[0] == HOUR
 

@@ -7,7 +7,7 @@ import pytest
 
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env.controls import control_count
-from gpusched_baselines.hindsight import VARIANTS, hindsight_cost, told
+from gpusched_baselines.hindsight import VARIANTS, hindsight_cost, with_known_needs
 from gpusched_baselines.rollout_policy.simulation import cost_of_policy, new_copy
 from gpusched_baselines.self_tuning import SelfTunedStsX, TuningSettings, policy
 from gpusched_baselines.self_tuning.candidates import RULES, a_rule, directions, policy_of
@@ -175,7 +175,7 @@ def test_settings_out_of_their_range_are_refused():
 
 def test_hindsight_runs_the_settings_of_sts_x_first():
     instance = small(5, 10)
-    costs = [simulate(told(instance), StsX(**settings)).total_eur for settings in VARIANTS]
+    costs = [simulate(with_known_needs(instance), StsX(**settings)).total_eur for settings in VARIANTS]
     assert len(set(costs)) > 1
     for runs in (1, 2, len(VARIANTS)):
         assert hindsight_cost(instance, runs) == min(costs[:runs])

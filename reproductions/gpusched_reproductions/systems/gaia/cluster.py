@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines import PauseByPrice, StartByPrice, edf
-from gpusched_baselines.hindsight import told
+from gpusched_baselines.hindsight import with_known_needs
 from gpusched_baselines.price_rules.terms import Waiting
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.mechanisms.prices.model import PriceSeries
@@ -38,7 +38,9 @@ POLICIES: dict[str, Policy] = {
 
 def run(trace: GaiaTrace, signal: Signal, policy: str) -> Result:
     instance = instance_of(trace, signal)
-    return simulate(told(instance) if isinstance(POLICIES[policy], PauseByPrice) else instance, POLICIES[policy])
+    return simulate(
+        with_known_needs(instance) if isinstance(POLICIES[policy], PauseByPrice) else instance, POLICIES[policy]
+    )
 
 
 def instance_of(trace: GaiaTrace, signal: Signal) -> Instance:
