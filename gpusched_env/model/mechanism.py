@@ -28,7 +28,8 @@ class Mechanism:
         constants_from: What constants of runs follow from, beside the cluster: nothing, the model, or the jobs too.
         divides_time: Whether jobs divide the time of shared GPUs, and shares may have priorities.
         keeps_state: Whether it keeps in arrays of its own what the next events of a run depend on. Requests of the
-            service, simulations of the future and checkpoints do not have these arrays, and refuse it.
+            service and checkpoints do not have these arrays, and refuse it; simulations of the future need its module
+            `futures` (`own_state.drawn_future`).
         moves_memory: Whether a share has all memory of its GPUs, since it moves between their jobs.
     """
 

@@ -16,7 +16,7 @@ from gpusched_baselines.rollout_policy.samples import (
     sample_outcome,
     uniforms,
 )
-from gpusched_baselines.rollout_policy.simulation import BASES, Base, new_copy, simulate_copy, write_plan
+from gpusched_baselines.rollout_policy.simulation import BASES, Base, new_copy, simulate_copy, with_future, write_plan
 from gpusched_baselines.sts_x.policy import StsX, choose_planned, execute_plan
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -59,6 +59,7 @@ class Samples:
 
         def cost(way: int, draw: int) -> float:
             if self._drawn != draw:
+                self.copy = with_future(self.copy, draw)
                 self._arrivals.come(self.copy, draw, self.outcomes[draw])
                 self._drawn = draw
             end, most = (np.inf, rounds) if way == 0 else (until[draw], OVERTIME * rounds)

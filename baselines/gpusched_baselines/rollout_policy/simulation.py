@@ -20,7 +20,7 @@ from gpusched_baselines.sts_x.job_plan import PlanOptions
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.hooks import expected_arrays
-from gpusched_env.model.own_state import check_no_state
+from gpusched_env.model.own_state import drawn_future, new_job_rows, with_state
 from gpusched_env.named_arrays import added_fields, build
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
@@ -57,9 +57,8 @@ def new_copy(board: Board, coming: int, first: int | None = None) -> SimulationC
     Its other rows are those of the active jobs, and of all that were submitted from `first` on; None: of no others.
 
     Raises:
-        InputError: A mechanism keeps state of its own.
+        InputError: A mechanism keeps state of its own, and cannot draw a future.
     """
-    check_no_state(board.mechanisms, "a simulation of the future")
     active, known = board.active[: board.count[at.ACTIVE]], int(board.count[at.SUBMITTED])
     kept = np.union1d(active, np.arange(known if first is None else first, known))
     planned = with_co_runners(board).tau[kept]
@@ -76,8 +75,17 @@ def new_copy(board: Board, coming: int, first: int | None = None) -> SimulationC
         tail=board.tail,
         log=np.empty((0, at.LOG_COLUMNS)),
         **expected_arrays(board, None, board.clock[at.NOW] + FORECAST_S),
+        **drawn_future(start, np.inf, np.random.default_rng(0)),
     )
     return SimulationCopy(start, work, plan, hidden)
+
+
+def with_future(copy: SimulationCopy, sample: int) -> SimulationCopy:
+    """Return the copy in the future of a sample: mechanisms that keep state of their own draw it by its number."""
+    if with_state(copy.start.mechanisms) is None:
+        return copy
+    rng = np.random.default_rng([int(copy.start.count[at.ROUND]), sample])
+    return copy._replace(hidden=copy.hidden.replaced(**drawn_future(copy.start, np.inf, rng)))
 
 
 _SHARED = frozenset({"facts", "edges", "survival", "tail"})
@@ -88,6 +96,7 @@ def _compact(board: Board, kept: NDArray[np.int64], coming: int) -> Board:
     values: dict[str, Any] = {name: getattr(board, name).copy() for name in (*COPIED, *added_fields(board))}
     for name in ("jobs", "tau", "memory"):
         values[name] = _longer(getattr(board, name)[kept], coming)
+    values |= {name: np.concatenate([values[name][kept], new]) for name, new in new_job_rows(board, coming).items()}
     values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}
     start = board.replaced(**values)
     start.active[:active] = np.searchsorted(kept, board.active[:active])

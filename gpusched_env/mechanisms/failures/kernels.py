@@ -20,8 +20,8 @@ from gpusched_env.simulator.run import Board, Hidden
 
 
 @kernel
-def next_event(board: Board, hidden: Hidden, time: float) -> float:  # noqa: ARG001 - of the hook
-    passed = hidden.passed[0]
+def next_event(board: Board, hidden: Hidden, time: float) -> float:
+    passed = board.passed[0]
     return min(time, hidden.timeline[passed, of.TIME]) if passed < hidden.timeline.shape[0] else time
 
 
@@ -56,9 +56,9 @@ def store_checkpoint(board: Board, job: int) -> None:
 def after_event(board: Board, hidden: Hidden) -> None:
     """Let nodes go down and come back whose time has come."""
     timeline, now, changed = hidden.timeline, board.clock[at.NOW], False
-    while hidden.passed[0] < timeline.shape[0] and timeline[hidden.passed[0], of.TIME] <= now:
-        row = timeline[hidden.passed[0]]
-        hidden.passed[0] += 1
+    while board.passed[0] < timeline.shape[0] and timeline[board.passed[0], of.TIME] <= now:
+        row = timeline[board.passed[0]]
+        board.passed[0] += 1
         node, event = int(row[of.NODE]), int(row[of.EVENT])
         if event == of.NOTICE:
             board.outages[node, of.ANNOUNCED_S] = row[of.DOWN_S]
@@ -149,6 +149,7 @@ def commit(board: Board) -> None:
 def copy_arrays(board: Board, source: Board) -> None:
     board.outages[:, :] = source.outages
     board.saved[:, :] = source.saved
+    board.passed[:] = source.passed
 
 
 register(

@@ -48,8 +48,9 @@ class Failures(Mechanism):
     they were last saved, wait, and restart with `JobTable.restart_s`. If the outage was announced at least
     `checkpoint_s` seconds before, they lose nothing. A node that is down has no GPUs and draws the power of an idle
     one. From its announcement on, no GPU of a node is free when a round begins; in a round jobs may be exchanged there.
-    Policies see which nodes are down and what is announced, never the next failure. Requests of the service,
-    simulations of the future and checkpoints of vector environments refuse failures.
+    Policies see which nodes are down and what is announced, never the next failure. Requests of the service
+    and checkpoints of vector environments refuse failures. In simulations of the future (`futures`) nodes fail by
+    `per_node_day`, and are down for `outage_s`.
 
     The times with which policies plan contain the checkpoints and, with `planned`, what failures cost on average
     (`checkpoints.expected_factor`): the more nodes a configuration has, the more of them. No due date is certain then,
@@ -62,6 +63,8 @@ class Failures(Mechanism):
         interval_s: Work between checkpoints [s], > 0; None: by `rule`, for each configuration.
         rule: Rule for the interval: `daly` or `young`.
         planned: Whether the planned times contain what failures cost on average.
+        outage_s: Length of an outage that policies expect, on average, by GPU type [s], > 0, (V,); None: not known, and
+            no future is simulated.
 
     Raises:
         InputError: A value is out of its range, or two outages of a node overlap.
@@ -72,7 +75,7 @@ class Failures(Mechanism):
     constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "jobs"  # restarts
     schema: ClassVar[Mapping[str, Any]] = {
         "node": [int], "noticed_s": [float], "down_s": [float], "up_s": [float], "per_node_day": [float],
-        "checkpoint_s": float, "interval_s?": float, "rule": str, "planned": bool,
+        "checkpoint_s": float, "interval_s?": float, "rule": str, "planned": bool, "outage_s?": [float],
     }  # fmt: skip
 
     outages: tuple[Outage, ...]
@@ -81,20 +84,10 @@ class Failures(Mechanism):
     interval_s: float | None = None
     rule: Rule = "daly"
     planned: bool = True
+    outage_s: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        for i, each in enumerate(self.outages):
-            if len(each) != len(Outage._fields):
-                raise InputError(f"failures.outages[{i}]", each, f"the numbers {', '.join(Outage._fields)}")
-        outages = tuple(sorted((_outage(i, *each) for i, each in enumerate(self.outages)), key=lambda o: o[2:] + o[:1]))
-        of_node: dict[int, list[Outage]] = {}
-        for each in outages:
-            of_node.setdefault(each.node, []).append(each)
-        for node, own in of_node.items():
-            for before, after in pairwise(own):
-                if after.noticed_s < before.up_s:
-                    allowed = f"a time from {before.up_s:g} s on, when node {node} is up again"
-                    raise InputError("failures.noticed_s", after.noticed_s, allowed)
+        outages = _in_order(self.outages)
         rates = tuple(checks.not_negative(f"failures.per_node_day[{v}]", r) for v, r in enumerate(self.per_node_day))
         checks.seconds("failures.checkpoint_s", self.checkpoint_s)
         if self.interval_s is not None:
@@ -103,6 +96,9 @@ class Failures(Mechanism):
             raise InputError("failures.rule", self.rule, f"one of {', '.join(RULES)}")
         if not isinstance(self.planned, bool):
             raise InputError("failures.planned", self.planned, "true or false")
+        if self.outage_s is not None:
+            lengths = tuple(checks.duration(f"failures.outage_s[{v}]", s) for v, s in enumerate(self.outage_s))
+            object.__setattr__(self, "outage_s", lengths)
         object.__setattr__(self, "outages", outages)
         object.__setattr__(self, "per_node_day", rates)
 
@@ -117,9 +113,10 @@ class Failures(Mechanism):
         beyond = next((each.node for each in self.outages if each.node >= nodes), None)
         if beyond is not None:
             raise InputError("failures.node", beyond, f"a node of the instance, below {nodes}")
-        if len(self.per_node_day) != types:
-            allowed = f"{types} numbers, one for each GPU type"
-            raise InputError("failures.per_node_day", list(self.per_node_day), allowed)
+        for name in ("per_node_day", "outage_s"):
+            value = getattr(self, name)
+            if value is not None and len(value) != types:
+                raise InputError(f"failures.{name}", list(value), f"{types} numbers, one for each GPU type")
         if instance.first_machine or instance.most_spread or any(c.share < 1.0 for c in instance.configurations):
             raise InputError("failures", "...", "None with cells, spread configurations or shares of GPUs")
         if instance.jobs.resume_s is not None or instance.find("network") is not None:
@@ -166,6 +163,7 @@ class Failures(Mechanism):
             "checkpoint_s": self.checkpoint_s,
         }
         entry |= {} if self.interval_s is None else {"interval_s": self.interval_s}
+        entry |= {} if self.outage_s is None else {"outage_s": list(self.outage_s)}
         return entry | {"rule": self.rule, "planned": self.planned}
 
     @classmethod
@@ -181,6 +179,8 @@ class Failures(Mechanism):
         rest = {name: value for name, value in given.items() if name not in ("node", "noticed_s", "down_s", "up_s")}
         rows = (Outage(*row) for row in zip(*columns, strict=True))
         outages = (row._replace(up_s=math.inf) if row.up_s == NEVER else row for row in rows)
+        lengths = rest.pop("outage_s", None)
+        rest["outage_s"] = lengths if lengths is None else tuple(lengths)
         return cls(tuple(outages), tuple(rest.pop("per_node_day")), **rest)
 
     def __repr__(self) -> str:
@@ -189,6 +189,23 @@ class Failures(Mechanism):
 
 NEVER = -1.0
 """`up_s` of a node that never comes back, in files."""
+
+
+def _in_order(given: Sequence[Outage]) -> tuple[Outage, ...]:
+    """Check outages, and return them by time."""
+    for i, each in enumerate(given):
+        if len(each) != len(Outage._fields):
+            raise InputError(f"failures.outages[{i}]", each, f"the numbers {', '.join(Outage._fields)}")
+    outages = sorted((_outage(i, *each) for i, each in enumerate(given)), key=lambda o: o[2:] + o[:1])
+    of_node: dict[int, list[Outage]] = {}
+    for outage in outages:
+        of_node.setdefault(outage.node, []).append(outage)
+    for node, own in of_node.items():
+        for before, after in pairwise(own):
+            if after.noticed_s < before.up_s:
+                allowed = f"a time from {before.up_s:g} s on, when node {node} is up again"
+                raise InputError("failures.noticed_s", after.noticed_s, allowed)
+    return tuple(outages)
 
 
 def _outage(i: int, node: int, noticed_s: float, down_s: float, up_s: float) -> Outage:

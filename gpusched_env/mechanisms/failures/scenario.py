@@ -79,14 +79,16 @@ class FailureTable(MechanismTable):
             raise InputError("failures.spot_types", unknown, f"GPU types of the instance: {', '.join(names)}")
         often = 1.0 + self.lemons * (self.lemon_factor - 1.0)
         gpus = [[node.gpus for node in instance.nodes if node.gpu_type == name] for name in names]
-        per_day = tuple(
-            often * self._per_day(float(np.mean(own or [0]))) + (24.0 / self.spot_h if name in self.spot_types else 0.0)
-            for name, own in zip(names, gpus, strict=True)
-        )
+        fail = [often * self._per_day(float(np.mean(own or [0]))) for own in gpus]
+        leave = [24.0 / self.spot_h if name in self.spot_types else 0.0 for name in names]
+        per_day = tuple(a + b for a, b in zip(fail, leave, strict=True))
+        parts = [b / (a + b) if a + b > 0.0 else 0.0 for a, b in zip(fail, leave, strict=True)]
+        lengths = tuple(HOUR * ((1.0 - part) * self.repair_h + part * self.spot_away_h) for part in parts)
         if not self.outages_file:
             self._check_no_names("without outages_file")
         drawn = self._read(instance) if self.outages_file else self._drawn(instance, rng)
-        return Failures(tuple(drawn), per_day, self.checkpoint_s, self.interval_s, self.rule, self.planned)
+        rules = self.checkpoint_s, self.interval_s, self.rule, self.planned
+        return Failures(tuple(drawn), per_day, *rules, None if self.spares else lengths)
 
     def _per_day(self, gpus: float) -> float:
         return (self.per_1000_node_days + gpus * self.per_1000_gpu_days) / 1000.0

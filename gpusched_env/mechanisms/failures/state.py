@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.mechanisms.failures.checkpoints import expected_factor
-from gpusched_env.mechanisms.failures.model import Failures
+from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures
 from gpusched_env.mechanisms.shares.planned import planned_slowdown
 from gpusched_env.simulator.run import Board, Facts, Hidden
 
@@ -51,10 +51,13 @@ class FailureFacts(Facts):
     Attributes:
         checkpointing: Checkpoints by configuration, (C, CHECKPOINT_COLUMNS); (0, 0) without failures.
         working: The true time of every application over the planned one, while it runs, (A, C); (0, 0) without.
+        node_failures: Expected failures of a node [1/s], and length of an outage [s], nan: not given, by GPU type,
+            (V, 2); (0, 0) without.
     """
 
     checkpointing: Annotated[Floats, 2]
     working: Annotated[Floats, 2]
+    node_failures: Annotated[Floats, 2]
 
 
 class FailureBoard(Board):
@@ -63,10 +66,12 @@ class FailureBoard(Board):
     Attributes:
         outages: The nodes, (N, OUTAGE_COLUMNS); (0, 0) without failures.
         saved: The jobs, (J, SAVED_COLUMNS); (0, 0) without failures.
+        passed: How many rows of the timeline have happened, (1,).
     """
 
     outages: Annotated[Floats, 2]
     saved: Annotated[Floats, 2]
+    passed: Annotated[Ints, 1]
 
 
 class FailureHidden(Hidden):
@@ -74,18 +79,16 @@ class FailureHidden(Hidden):
 
     Attributes:
         timeline: What happens to nodes, (T, TIMELINE_COLUMNS).
-        passed: How many rows of it have happened, (1,).
     """
 
     timeline: Annotated[Floats, 2]
-    passed: Annotated[Ints, 1]
 
 
 def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
     """Return the constants of the runs of an instance: also the planned times, which contain checkpoints."""
     own = instance.of(Failures)
     if own is None:
-        return {"checkpointing": np.zeros((0, 0)), "working": np.zeros((0, 0))}
+        return {name: np.zeros((0, 0)) for name in ("checkpointing", "working", "node_failures")}
     # A restart takes an application as long as its jobs on average.
     table, applications = instance.jobs, len(instance.jobs.applications)
     counts = np.maximum(1, np.bincount(table.application, minlength=applications))
@@ -100,7 +103,9 @@ def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
             factor = expected_factor(interval_s, own.checkpoint_s, between_s, restart_s[a]) if own.planned else writing
             planned[a, c] *= factor
             working[a, c] = writing / factor
-    return {"checkpointing": checkpointing, "working": working, "planned": planned}
+    per_s = np.array(own.per_node_day) / SECONDS_PER_DAY
+    expected = np.stack([per_s, np.full(len(per_s), np.nan) if own.outage_s is None else own.outage_s], axis=1)
+    return {"checkpointing": checkpointing, "working": working, "node_failures": expected, "planned": planned}
 
 
 def arrays(instance: Instance) -> dict[str, NDArray[Any]]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from gpusched_env.arrays import Floats, Ints
 
-NEEDS, COMING = 0, 1
-"""Streams of random numbers: jobs to come do not change what those there need."""
+NEEDS, COMING, FUTURE = range(3)
+"""Streams of random numbers: jobs to come do not change what those there need, nor both what happens to nodes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,6 +95,7 @@ class Draws:
         rows: First rows of the jobs to come, by submission, (D, K, columns).
         tau: Their seconds per epoch, (D, K, C).
         needed_later: Epochs that they need, (D, K).
+        seed: Seed of what mechanisms draw, such as failures of nodes.
     """
 
     needed: Floats
@@ -102,15 +103,19 @@ class Draws:
     rows: Floats
     tau: Floats
     needed_later: Floats
+    seed: int = 0
 
     @classmethod
-    def of(cls, state: State, quantiles: Floats, coming: tuple[Floats, Floats, Floats] | None = None) -> Draws:
+    def of(
+        cls, state: State, quantiles: Floats, coming: tuple[Floats, Floats, Floats] | None = None, seed: int = 0
+    ) -> Draws:
         """Draw for a state.
 
         Args:
             state: The state, before the round at its present time.
             quantiles: Quantiles of what the jobs that are there need, in [0, 1), (D, A): `stratified`.
             coming: Rows of jobs to come, of `tau`, and quantiles of what they need, as `drawn` of a model gives them.
+            seed: Seed of what mechanisms draw.
         """
         board = state.board
         present = board.active[: board.count[at.ACTIVE]].copy()
@@ -118,9 +123,9 @@ class Draws:
         needed = needs_of(board, present, quantiles)
         if coming is None:
             rows, tau = (np.empty((draws, 0, part.shape[1])) for part in (board.jobs, board.tau))
-            return cls(needed, _finish_s(board, present, needed), rows, tau, np.empty((draws, 0)))
+            return cls(needed, _finish_s(board, present, needed), rows, tau, np.empty((draws, 0)), seed)
         rows, tau, later = coming
-        return cls(needed, _finish_s(board, present, needed), rows, tau, _needed_later(state, rows, later))
+        return cls(needed, _finish_s(board, present, needed), rows, tau, _needed_later(state, rows, later), seed)
 
 
 def stratified(seed: int, draws: int, jobs: int) -> Floats:

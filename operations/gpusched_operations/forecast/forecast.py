@@ -183,7 +183,7 @@ def forecast(
         later = arrivals.drawn(state, settings.samples, most, settings.seed)
     longest_s = math.inf if settings.longest_s is None else settings.longest_s
     outcomes = RollOuts(state, policy, rng, most, horizon_s).run_all(
-        Draws.of(state, quantiles, later), longest_s, threads
+        Draws.of(state, quantiles, later, settings.seed), longest_s, threads
     )
     return told_of(state, outcomes, settings, most)
 

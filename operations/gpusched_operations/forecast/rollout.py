@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.hooks import expected_arrays
-from gpusched_env.model.own_state import check_no_state
+from gpusched_env.model.own_state import drawn_future, new_job_rows, with_state
 from gpusched_env.named_arrays import added_fields
 from gpusched_env.simulator import Board, Hidden, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.stepping import begin_round
 from gpusched_operations.forecast.compiled import GOES_ON, STALLED, compiled_run, to_next_round
+from gpusched_operations.forecast.draws import FUTURE
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -162,6 +163,9 @@ class _Copy:
         for begin, work in self._pairs:
             work[...] = begin
         board, hidden, known = self._work, self._hidden, self._known
+        if with_state(board.mechanisms) is not None:
+            rng = np.random.default_rng([draws.seed, FUTURE, draw])
+            hidden = hidden.replaced(**drawn_future(self._start, self._until, rng))
         hidden.outcome[...] = np.inf
         hidden.outcome[self.present, at.NEEDED] = draws.needed[draw]
         hidden.outcome[self.present, at.FINISH_S] = draws.finish_s[draw]
@@ -187,9 +191,8 @@ def _start(board: Board, coming: int) -> Board:
     """Copy a board, with rows for `coming` jobs in place of those that are not submitted yet.
 
     Raises:
-        InputError: A mechanism keeps state of its own.
+        InputError: A mechanism keeps state of its own, and cannot draw a future.
     """
-    check_no_state(board.mechanisms, "a forecast")
     known, active = int(board.count[at.SUBMITTED]), int(board.count[at.ACTIVE])
     values: dict[str, Any] = board.__getstate__()
     values |= {name: values[name].copy() for name in (*CHANGED, *added_fields(board))}
@@ -197,6 +200,7 @@ def _start(board: Board, coming: int) -> Board:
         fill = 0.0 if name == "memory" else np.nan
         more = np.full((coming, values[name].shape[1]), fill)
         values[name] = np.concatenate([values[name][:known], more])
+    values |= {n: np.concatenate([values[n][:known], more]) for n, more in new_job_rows(board, coming).items()}
     places = np.zeros(known + coming, dtype=np.int64)
     places[:active] = board.active[:active]
     values |= {"active": places, "keys": np.zeros(len(places)), "order": np.zeros_like(places)}
@@ -218,4 +222,5 @@ def _hidden(state: State, start: Board) -> Hidden:
         tail=hidden.tail,
         log=np.empty((0, hidden.log.shape[1])),
         **expected_arrays(board, hidden, now + PRICES_S),
+        **drawn_future(board, now, np.random.default_rng(0)),
     )

@@ -15,17 +15,13 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from failing_nodes import HOUR, ONE, TWO, cluster
 from gpusched_baselines import make_policy
 from gpusched_env import (
-    Configuration,
-    EpochDistribution,
     GpuClusterEnv,
     GpuClusterVectorEnv,
-    GpuType,
     InputError,
     Instance,
-    Job,
-    Node,
     load_scenario,
     make_instance,
     simulate,
@@ -46,27 +42,11 @@ from instances import random_instance
 from run_files import audited, csv_rows, edited
 from vector_twins import check_made
 
-HOUR = 3600.0
-ONE, TWO = Configuration("A", 1), Configuration("A", 1, 2)
-GPU = GpuType("A", gpu_power_w=100.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=1)
-
 
 @pytest.fixture(autouse=True)
 def _smallest_build(monkeypatch):
     """Use the smallest builds, since no other test has one with this mechanism."""
     monkeypatch.setenv(FORCED, "")
-
-
-def cluster(outages=(), *jobs, nodes=2, per_day=0.0, writing_s=360.0, interval_s=HOUR, **failures) -> Instance:
-    """Return nodes of one GPU with outages [h]; jobs (submission [h], epochs of an hour, configuration)."""
-    made = [
-        Job(start * HOUR, 1e6 * HOUR, 1.0 / HOUR, epochs, EpochDistribution.certain(), epochs, {config: HOUR},
-            restart_s=300.0)
-        for start, epochs, config in jobs or [(0.0, 10.0, ONE)]
-    ]  # fmt: skip
-    plain = Instance.from_jobs([GPU], [Node("A", 1)] * nodes, made, [ONE, TWO], energy_price_eur_per_kwh=1.0, pue=1.0)
-    rows = tuple((node, *(time * HOUR for time in times)) for node, *times in outages)
-    return plain.with_mechanisms(Failures(rows, (per_day,), writing_s, interval_s, **failures))
 
 
 def run(instance: Instance, policy: str = "edf"):
@@ -238,8 +218,6 @@ def test_a_job_that_ends_when_its_node_goes_down_has_ended(tmp_path):
 
 def test_what_does_not_have_its_state_refuses_it():
     instance = failing(1)
-    with pytest.raises(InputError, match="which a simulation of the future does not have"):
-        run(instance, "rollout")
     with pytest.raises(InputError, match="which a request does not have"):
         ServicePolicy("", "edf", instance)
     vector = GpuClusterVectorEnv(2, instance=[instance, instance])
