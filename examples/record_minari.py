@@ -14,7 +14,6 @@ import numpy as np
 from minari.data_collector import EpisodeBuffer
 
 from gpusched_baselines import make_policy
-from gpusched_env.envs.registration import track_id
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.simulator import JobPolicy
 from gpusched_env.workload import load_track
@@ -44,7 +43,8 @@ if __name__ == "__main__":
     parser.add_argument("--episodes", type=int, default=20)
     args = parser.parse_args()
     policy, name, settings = make_policy(args.policy), f"{args.track}/{args.policy}-v0", {"jobs.count": args.jobs}
-    env = gymnasium.make(track_id(args.track, "Flat"), settings=settings, **asdict(asking_of(policy)))
+    place = {"scenario": args.track, "settings": settings}
+    env = gymnasium.make("gpusched_env:gpusched_env/GpuClusterFlat-v0", **place, **asdict(asking_of(policy)))
     seeds = load_track(args.track).seeds("training")[: args.episodes]
     recorded = [episode(env, policy, seed) for seed in seeds]
     minari.create_dataset_from_buffers(name, recorded, env, algorithm_name=args.policy)

@@ -7,7 +7,7 @@
 
 from typing import TYPE_CHECKING
 
-from gpusched_env.envs.registration import ENVIRONMENT_ID, register_envs, track_id
+from gpusched_env.envs.registration import ENVIRONMENT_ID, register_envs
 from gpusched_env.lazy import lazy_names
 from gpusched_env.version import VERSION
 
@@ -90,7 +90,6 @@ __all__ = [
     "rollout",
     "save_instance",
     "simulate",
-    "track_id",
 ]
 
 __version__ = VERSION

@@ -15,7 +15,7 @@ import numpy as np
 from gpusched_agents.policy import JobModelPolicy
 from gpusched_baselines import edf
 from gpusched_env import GpuClusterEnv, InputError, Result, simulate
-from gpusched_env.envs.rollout import unlimited_waiting
+from gpusched_env.envs.rollout import without_limits
 from gpusched_env.envs.source import NEVER
 from gpusched_env.observation import OPTION_FEATURES
 from gpusched_env.simulator import layout as at
@@ -72,7 +72,7 @@ def evaluate(
     reviews in a row (of `idle_review_s` each) have changed nothing, the dispatch rule of the reference policies decides
     the round (the cheapest configuration that meets the due date, else the fastest that fits). So every episode ends,
     the costs include the wait, and `Evaluation.forced` counts these decisions. The environment's own
-    `max_idle_reviews` is not used.
+    `max_idle_reviews` and `step_limit` are not used.
 
     A perceptron of Stable-Baselines3 that takes its most probable action in an environment without wrappers of your own
     runs as `sb3:FILE` does, which is many times as fast as single steps of the environment.
@@ -98,7 +98,7 @@ def evaluate(
     if deterministic and (policy := _as_policy(model, env, inner, name)) is not None:
         policy = replace(policy, patience=patience)
         return [_run(policy, env, inner, int(seed)) for seed in seeds]
-    with unlimited_waiting(inner):
+    with without_limits(inner):
         return [_episode(model, env, inner, int(seed), name, deterministic, patience) for seed in seeds]
 
 

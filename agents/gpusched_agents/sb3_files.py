@@ -21,8 +21,8 @@ from gpusched_env.workload import Scenario
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-OF_MANY = ("autoreset_mode", "max_episode_steps", "num_envs", "render_mode", "threads")
-"""Parameters that change no decision, of vector environments and pictures."""
+OF_MANY = ("autoreset_mode", "max_episode_steps", "num_envs", "render_mode", "step_limit", "threads")
+"""Parameters that change no decision: of vector environments, pictures and the end of episodes."""
 
 
 def save_sb3(model: BaseAlgorithm, file: str | Path) -> None:

@@ -25,7 +25,7 @@ from gpusched_env.envs.source import (
     check_shape,
     draw_seed,
     finite_reward,
-    idle_limit,
+    limit_of,
     reward_space,
     shape_of,
     source_of,
@@ -51,7 +51,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import with_mechanisms
 from gpusched_env.simulator.policy import AskingSettings, environment_columns
 from gpusched_env.simulator.rounds import commit_round, run_to_round
-from gpusched_env.workload import Scenario, reward_scale_of
+from gpusched_env.workload import Scenario, reward_scale_of, step_limit_of
 
 if TYPE_CHECKING:
     from gpusched_env.envs.factored import FactoredActions
@@ -99,7 +99,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
 
-    Episode: terminated when all jobs are done; truncated when every job has waited too long (`max_idle_reviews`).
+    Episode: terminated when all jobs are done; truncated when every job has waited too long (`max_idle_reviews`), or
+    after as many steps as `step_limit`.
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
@@ -109,8 +110,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             `scenario` and `settings` are then left alone.
         seeds: The workloads that episodes without a seed go round: `training`, `validation` or `test`, those of the
             track or of scenarios, or their seeds; None: each episode draws its own. See `reset`.
-        reward_scale: Cost that counts as a reward of -1 [€], > 0; None: that of the track, if `scenario` names one
-            (an episode of EDF then returns about -10), else 1.
+        reward_scale: Cost that counts as a reward of -1 [€], > 0; None: that of the track, if `scenario` names one or
+            is its file (an episode of EDF then returns about -10), else 1.
+        step_limit: Steps after which an episode is truncated, ≥ 1; None: never; `track`: those of the track, if
+            `scenario` names one or is its file and has them, else never. `max_episode_steps` of `gymnasium.make` adds
+            a limit of its own; the smaller one holds.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone. With `vector`
             rewards are vectors for MO-Gymnasium, float64 (3,): minus energy cost [€], tardiness cost [€] and CO2 [kg].
         render_mode: None, `ansi` or `rgb_array`.
@@ -156,7 +160,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         settings: Mapping[str, object] | None = None,
         instance: Instance | None = None,
         seeds: Seeds = None,
-        reward_scale: float | None = 1.0,
+        reward_scale: float | None = None,
+        step_limit: int | Literal["track"] | None = "track",
         reward: Reward | Literal["vector"] | None = None,
         render_mode: str | None = None,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
@@ -193,6 +198,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.has_objectives = reward == VECTOR
         if self.has_objectives:
             self.reward_space, self.reward_dim = reward_space(), len(OBJECTIVES)
+        most = step_limit_of(scenario) if step_limit == "track" else step_limit
+        self._step_limit = limit_of("step_limit", most)
         self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
         # Only builds with a mechanism write its features.
@@ -218,8 +225,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if self.factored is not None:
             self.action_space = self.factored.space
         self._shape = shape_of(self._state.instance)
-        self._running = self._stalled = False
-        self._invalid = 0
+        self._running = self._stalled = self._truncated = False
+        self._invalid = self._steps = 0
         self._frames: GanttFrames | None = None
 
     def reset(
@@ -256,7 +263,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         check_shape(instance, self._shape)
         self._begin(instance)
         self._first_round()
-        self._running, self._stalled, self._invalid = self._jobs_to_ask(), False, 0
+        self._running, self._stalled, self._truncated = self._jobs_to_ask(), False, False
+        self._invalid = self._steps = 0
         observation, mask, seen = self._observe()
         return observation, self._info(mask, 0.0, seen)
 
@@ -270,17 +278,18 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             Observation, reward, terminated, truncated, and info: `action_mask` (int8, as `action_masks`), `job` (index
             of the current job, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
             `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
-            step truncated it), `discount` (see `discount_rate`).
+            step truncated it by `max_idle_reviews`), `discount` (see `discount_rate`).
 
         Raises:
             InputError: The action is not in the action space, or a reward of your own returns no finite number.
             gymnasium.error.ResetNeeded: The episode is over, or none has begun.
         """
-        if not self._running or self._stalled:
+        if not self._running or self._truncated:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         numbers, mask = np.empty(self._features, np.float32), np.empty(self._actions, np.int8)
         placed, over, seen = self._look(self._chosen(action), numbers, mask)
         self._invalid += not placed
+        self._steps += 1
         passed_s, before_s = 0.0, seen[1]
         if over:
             self._next_round()
@@ -288,12 +297,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             passed_s = seen[1] - before_s
             self._running = seen[0] >= 0
             self._stalled = bool(self._state.board.count[at.IDLE] >= self._idle_limit)
+        self._truncated = self._stalled or self._steps >= self._step_limit
         if self.has_objectives:
             reward: Any = -np.array(seen[4:])
         else:
             reward = self._reward(seen[4], seen[5])
             reward = reward if type(reward) is float and isfinite(reward) else finite_reward(reward)
-        return self._shown(numbers), reward, not self._running, self._stalled, self._info(mask, passed_s, seen)
+        return self._shown(numbers), reward, not self._running, self._truncated, self._info(mask, passed_s, seen)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are possible now, (1 + C,), as `MaskablePPO` needs it; waiting is always allowed.
@@ -335,7 +345,16 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     @max_idle_reviews.setter
     def max_idle_reviews(self, value: int | None) -> None:
-        self._idle_limit = idle_limit(value)
+        self._idle_limit = limit_of("max_idle_reviews", value)
+
+    @property
+    def step_limit(self) -> int | None:
+        """Steps after which an episode is truncated; None: never. It may be set at any time."""
+        return None if self._step_limit == NEVER else self._step_limit
+
+    @step_limit.setter
+    def step_limit(self, value: int | None) -> None:
+        self._step_limit = limit_of("step_limit", value)
 
     @property
     def feature_names(self) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def rollout(
 
     Raises:
         InputError: The environment is another one, or asks in another way than the policy does.
-        StalledError: As by `simulate`; `max_idle_reviews` does not count.
+        StalledError: As by `simulate`; `max_idle_reviews` and `step_limit` do not count.
     """
     inner = env.unwrapped
     if not isinstance(inner, GpuClusterEnv):
@@ -49,7 +49,7 @@ def rollout(
     env.reset(seed=seed, options=options)
     check_fit([policy], inner.instance)
     rewards, done = 0.0, False
-    with unlimited_waiting(inner):
+    with without_limits(inner):
         while not done:
             choice = policy.choose(inner.view, inner.job)
             inner.view.apply(inner.job, choice)
@@ -72,10 +72,11 @@ def asking_of(policy: Policy) -> Asking:
 
 
 @contextmanager
-def unlimited_waiting(env: GpuClusterEnv) -> Iterator[None]:
-    """Switch off, in the body, the truncation of episodes in which nothing runs."""
-    limit, env.max_idle_reviews = env.max_idle_reviews, None
+def without_limits(env: GpuClusterEnv) -> Iterator[None]:
+    """Switch off, in the body, the truncation of episodes, by idle reviews and by steps."""
+    limits = env.max_idle_reviews, env.step_limit
+    env.max_idle_reviews = env.step_limit = None
     try:
         yield
     finally:
-        env.max_idle_reviews = limit
+        env.max_idle_reviews, env.step_limit = limits

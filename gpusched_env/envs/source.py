@@ -132,9 +132,9 @@ Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 """Values that fix the spaces: the names of the GPU types, and the configurations."""
 
 
-def idle_limit(value: int | None) -> int:
-    """Return the number of idle reviews after which an episode is truncated; for None one that is never reached."""
-    return NEVER if value is None else checks.whole("max_idle_reviews", value)
+def limit_of(name: str, value: Any) -> int:
+    """Return a limit, ≥ 1, which parameter `name` sets; for None one that is never reached."""
+    return NEVER if value is None else checks.whole(name, value)
 
 
 def draw_seed(generator: np.random.Generator) -> int:

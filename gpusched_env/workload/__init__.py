@@ -40,7 +40,6 @@ if TYPE_CHECKING:
         list_environments,
         list_scenarios,
         list_tracks,
-        step_limit_of,
     )
     from gpusched_env.workload.scenario.prices import Prices
     from gpusched_env.workload.scenario.scenario import Jobs, Scenario, Weights
@@ -51,6 +50,7 @@ if TYPE_CHECKING:
         load_track,
         reward_scale_of,
         scenario_for_trace,
+        step_limit_of,
         track_toml,
     )
     from gpusched_env.workload.scenario.scenario_toml import scenario_toml

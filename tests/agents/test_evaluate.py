@@ -144,6 +144,12 @@ def test_another_environment_and_one_that_truncates_are_refused():
         evaluate(Masked(), make(max_episode_steps=3), [0])
 
 
+def test_the_step_limit_of_the_environment_is_not_used():
+    limited = make(step_limit=3)
+    assert evaluate(Masked(), limited, [0])[0].steps == evaluate(Masked(), make(), [0])[0].steps > 3
+    assert limited.unwrapped.step_limit == 3
+
+
 @pytest.mark.parametrize("space", ["observation_space", "action_space"])
 def test_a_model_made_for_other_spaces_is_refused(space):
     model = Waits()

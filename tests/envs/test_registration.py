@@ -1,4 +1,4 @@
-"""An id for every track, and a flat twin of each: both checkers are silent, and make_vec is the compiled one."""
+"""A dozen ids, and every track by `scenario`: both checkers are silent, and make_vec is the compiled one."""
 
 from __future__ import annotations
 
@@ -24,50 +24,53 @@ from gpusched_env import (
     load_scenario,
     register_envs,
     rollout,
-    track_id,
 )
 from gpusched_env.simulator import Asking
-from gpusched_env.workload import list_environments, load_track, reward_scale_of
+from gpusched_env.workload import list_environments, load_track, reward_scale_of, step_limit_of
 from refusals import refused
 from vector_twins import check_made, random_actions
 
 PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
-FLAT_ID = "gpusched_env/GpuClusterFlat-v0"
-IDS = [ENVIRONMENT_ID, FLAT_ID, *(track_id(track, kind) for track, kind in product(list_environments(), ("", "Flat")))]
+FLAT_ID, LIVE = "gpusched_env/GpuClusterFlat-v0", "gpusched_env/LiveSlurm-v0"
 FEW = {"jobs.count": 5}
+NAMED = {"Slack": "slack", "Busy": "busy", "Published1": "published-1"}
 
 
-@pytest.mark.parametrize(
-    ("track", "kind", "name"),
-    [
-        ("slack", "", "gpusched_env/Slack-v0"),
-        ("two-point", "Flat", "gpusched_env/TwoPointFlat-v0"),
-        ("published-1", "", "gpusched_env/Published1-v0"),
-        ("restarts-600", "Flat", "gpusched_env/Restarts600Flat-v0"),
-    ],
-)
-def test_the_id_of_a_track_is_its_name_in_capitals(track, kind, name):
-    assert track_id(track, kind) == name
-
-
-def test_registering_twice_does_nothing():
+def test_a_dozen_ids_are_registered_and_registering_twice_does_nothing():
     before = dict(gymnasium.registry)
     register_envs()
     assert dict(gymnasium.registry) == before
-    assert set(IDS) <= set(before)
+    general = {ENVIRONMENT_ID, FLAT_ID, "gpusched_env/GpuAdaptation-v0"}
+    named = {f"gpusched_env/{name}{kind}-v0" for name, kind in product(NAMED, ("", "Flat", "Adaptation"))}
+    assert {name for name in before if name.startswith("gpusched_env/")} - {LIVE} == general | named
+    with pytest.raises(gymnasium.error.NameNotFound):
+        gymnasium.make("gpusched_env/Full-v0")
 
 
-COMPILED = [name for name in IDS if name not in ("gpusched_env/Failures-v0", "gpusched_env/FailuresFlat-v0")]
+@pytest.mark.parametrize(("name", "track"), NAMED.items())
+def test_the_id_of_a_track_is_the_general_one_with_its_scenario(name, track):
+    for kind, general in (("", ENVIRONMENT_ID), ("Flat", FLAT_ID), ("Adaptation", "gpusched_env/GpuAdaptation-v0")):
+        own, same = gymnasium.make(f"gpusched_env/{name}{kind}-v0"), gymnasium.make(general, scenario=track)
+        assert own.unwrapped.source.identity() == same.unwrapped.source.identity()
+        assert own.observation_space == same.observation_space
+        assert own.action_space == same.action_space
+        if kind != "Adaptation":
+            wanted = reward_scale_of(track), step_limit_of(track)
+            assert [(each.unwrapped.reward_scale, each.unwrapped.step_limit) for each in (own, same)] == [wanted] * 2
+
+
+COMPILED = [track for track in ("default", *list_environments()) if track != "failures"]
 """Those whose kernels `gpusched warm-up` compiles; the others are in the tests of their mechanisms."""
 
 
-@pytest.mark.parametrize("name", COMPILED)
-def test_both_checkers_are_silent(name):
+@pytest.mark.parametrize("track", COMPILED)
+@pytest.mark.parametrize("name", [ENVIRONMENT_ID, FLAT_ID])
+def test_both_checkers_are_silent(name, track):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        check_env(gymnasium.make(name, settings=FEW).unwrapped, skip_render_check=True)
-        checker.check_env(gymnasium.make(f"gpusched_env:{name}", settings=FEW), warn=True)
+        check_env(gymnasium.make(name, scenario=track, settings=FEW).unwrapped, skip_render_check=True)
+        checker.check_env(gymnasium.make(f"gpusched_env:{name}", scenario=track, settings=FEW), warn=True)
 
 
 @pytest.mark.parametrize("track", [track for track in list_environments() if not load_track(track).scenario.mechanisms])
@@ -86,16 +89,22 @@ def test_options_are_keyword_arguments_and_win_over_those_of_the_track():
     assert cut_off == [(False, [False, False])] * 6 + [(True, [True, True])]
 
 
-def test_the_reward_scale_of_what_is_no_track_is_1():
-    assert reward_scale_of("tiny") == reward_scale_of(load_scenario("slack")) == 1.0
-    assert gymnasium.make(ENVIRONMENT_ID, scenario="slack", settings=FEW).unwrapped.reward_scale == 1.0
+def test_what_is_no_track_has_a_reward_scale_of_1_and_no_limit_of_steps():
+    for scenario in ("tiny", load_scenario("slack")):
+        assert (reward_scale_of(scenario), step_limit_of(scenario)) == (1.0, None)
+        env = gymnasium.make(ENVIRONMENT_ID, scenario=scenario, settings=FEW).unwrapped
+        assert (env.reward_scale, env.step_limit) == (1.0, None)
+    own = gymnasium.make(
+        ENVIRONMENT_ID, scenario="slack", reward=lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur
+    )
+    assert (own.unwrapped.reward_scale, own.unwrapped.step_limit) == (1.0, 50_000)
 
 
 @pytest.mark.parametrize("track", ["slack", "lognormal", "whole-nodes", "pairs", "openb"])
 def test_episodes_of_edf_return_about_minus_10(track):
     policy = make_policy("edf")
     asking = {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}
-    env = gymnasium.make(track_id(track), **asking)
+    env = gymnasium.make(ENVIRONMENT_ID, scenario=track, **asking)
     seeds = load_track(track).seeds("training")[:5]
     returns = [rollout(env.unwrapped, policy, seed=seed)[1] for seed in seeds]
     assert -13.0 < np.mean(returns) < -7.0
@@ -110,12 +119,12 @@ def test_a_random_agent_is_not_cut_off_on_a_track():
         assert not truncated.any()
 
 
-def test_the_page_lists_the_ids_scales_and_step_limits_of_all_tracks():
-    rows = re.findall(r"^\| `(gpusched_env/\S+)` \| (\S+) \| (\S+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
+def test_the_page_lists_the_scales_and_step_limits_of_all_tracks():
+    rows = re.findall(r"^\| `([a-z0-9-]+)` \| ([\d.]+) \| ([\d,]+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     expected = []
     for name in list_environments():
         track = load_track(name)
-        expected.append((track_id(name), f"{track.reward_scale_eur:g}", f"{track.max_episode_steps:,}"))
+        expected.append((name, f"{track.reward_scale_eur:g}", f"{track.max_episode_steps:,}"))
     assert rows == expected
 
 

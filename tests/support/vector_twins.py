@@ -8,8 +8,8 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scenario, track_id
-from gpusched_env.workload import load_track, reward_scale_of
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scenario
+from gpusched_env.workload import load_track, reward_scale_of, step_limit_of
 
 
 def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:
@@ -129,13 +129,13 @@ def assert_same(one: Any, other: Any, where: str = "") -> None:
 
 
 def check_made(track: str, settings: dict[str, object]) -> None:
-    """Check that the ids of a track make its environments, alone and several at once, with its limit and scale."""
+    """Check that `scenario` makes the environments of a track, alone and several at once, with its limit and scale."""
     for kind in ("", "Flat"):
-        env = gymnasium.make(track_id(track, kind), settings=settings)
-        many = gymnasium.make_vec(track_id(track, kind), 2, settings=settings)
+        name = f"gpusched_env/GpuCluster{kind}-v0"
+        env = gymnasium.make(name, scenario=track, settings=settings)
+        many = gymnasium.make_vec(name, 2, scenario=track, settings=settings)
         assert isinstance(many, GpuClusterVectorEnv)
         assert env.unwrapped.scenario == load_track(track).scenario.replace(settings)
         assert env.unwrapped.reward_scale == reward_scale_of(track) == load_track(track).reward_scale_eur
         assert many.single_observation_space == env.observation_space
-        assert env.spec.max_episode_steps == load_track(track).max_episode_steps >= 30_000
-        assert env.spec.max_episode_steps == many.spec.max_episode_steps == many.spec.kwargs["max_episode_steps"]
+        assert env.unwrapped.step_limit == step_limit_of(track) == load_track(track).max_episode_steps >= 30_000

@@ -115,7 +115,7 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
-    return hashlib.sha256(episodes.fingerprint + repr(limits.both).encode()).digest()
+    return hashlib.sha256(episodes.fingerprint + repr((limits.idle, limits.most.tolist())).encode()).digest()
 
 
 def _words_of(generator: Generator) -> list[int]:

@@ -75,7 +75,8 @@ class Episodes:
     @cached_property
     def fingerprint(self) -> bytes:
         usual = {name: parameter.default for name, parameter in signature(GpuClusterEnv).parameters.items()}
-        facts = [len(self.seeds), usual | self._keywords, [single.source.identity() for single in self.singles]]
+        each = [(single.source.identity(), single.reward_scale) for single in self.singles]
+        facts = [len(self.seeds), usual | self._keywords, each]
         return hashlib.sha256(json.dumps(facts, default=repr).encode()).digest()
 
     def begin(self, i: int, seed: int | None = None, instance: Instance | None = None) -> State:

@@ -11,7 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 from gpusched_env.envs.env import GpuClusterEnv, Observation
 from gpusched_env.envs.kernels import LOOK
-from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward, takes_parameters_of
+from gpusched_env.envs.source import CostReward, Reward, finite_reward, takes_parameters_of
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import CO2, ENERGY, TARDINESS, Seen
@@ -58,7 +58,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
-        max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
+        max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: those of
+            `step_limit` alone; else the smaller one holds.
         keywords: Other parameters of `GpuClusterEnv`, but no `render_mode`. Observations are (N, F) with `flat`,
             actions (N, 2) with `factored`, rewards (N, 3) if they are vectors; a function of rewards is called for each
             environment. Of `seeds`, environment i begins with the i-th and steps by N; the environments of one scenario
@@ -85,10 +86,10 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.num_envs = checks.whole("num_envs", num_envs)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        idle, reward = keywords.get("max_idle_reviews", MAX_IDLE_REVIEWS), keywords.get("reward")
-        self._limits = EpisodeLimits(self.num_envs, idle, max_episode_steps)
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
-        single = self._episodes.singles[0]
+        single, reward = self._episodes.singles[0], keywords.get("reward")
+        own = [one.step_limit for one in self._episodes.singles]
+        self._limits = EpisodeLimits(self.num_envs, single.max_idle_reviews, max_episode_steps, own)
         self.asking = single.asking
         self.configurations: tuple[Configuration, ...] = single.configurations
         self.single_observation_space, self.single_action_space = single.observation_space, single.action_space

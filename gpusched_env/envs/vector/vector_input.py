@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.envs.source import NEVER, Shape, check_shape, idle_limit
+from gpusched_env.envs.source import Shape, check_shape, limit_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 
@@ -84,22 +85,28 @@ class EpisodeLimits:
         size: Number of environments N.
         max_idle_reviews: Idle reviews in a row after which an episode is truncated, ≥ 1; None: never.
         max_episode_steps: Steps after which it is, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
+        own: The `step_limit` of every scenario: environment i has that of scenario i mod their number.
 
     Attributes:
-        both: The limits, one that is never reached for None.
+        idle: Idle reviews that truncate, a number that is never reached for None.
+        most: Steps that truncate in each environment, the smaller of both limits, (N,).
         steps: Steps of the present episodes, (N,).
 
     Raises:
         InputError: A limit is out of its range.
     """
 
-    def __init__(self, size: int, max_idle_reviews: int | None, max_episode_steps: int | None) -> None:
-        most = NEVER if max_episode_steps is None else checks.whole("max_episode_steps", max_episode_steps)
-        self.both, self.steps = (idle_limit(max_idle_reviews), most), np.zeros(size, dtype=np.int64)
+    def __init__(
+        self, size: int, max_idle_reviews: int | None, max_episode_steps: int | None, own: Sequence[int | None]
+    ) -> None:
+        self.idle = limit_of("max_idle_reviews", max_idle_reviews)
+        most = limit_of("max_episode_steps", max_episode_steps)
+        self.most = np.resize([min(most, limit_of("step_limit", one)) for one in own], size)
+        self.steps = np.zeros(size, dtype=np.int64)
 
     def stalled(self, idle: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return in which environments nothing has run for too long, by the idle events in a row in each, (N,)."""
-        stalled: NDArray[np.bool_] = idle >= self.both[0]
+        stalled: NDArray[np.bool_] = idle >= self.idle
         return stalled
 
     def stepped(self, stalled: NDArray[np.bool_], again: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
@@ -107,4 +114,4 @@ class EpisodeLimits:
         self.steps += 1
         if again is not None:
             self.steps[again] = 0
-        return stalled | (self.steps >= self.both[1])
+        return stalled | (self.steps >= self.most)

@@ -79,12 +79,6 @@ def track_place(name_or_path: str | Path) -> str:
     return str(name_or_path) if str(name_or_path).endswith(".toml") else f"{TRACK}{name_or_path}"
 
 
-def step_limit_of(track: str) -> int | None:
-    """Return the steps after which an episode on a track of the suite is truncated; no scenario is loaded for it."""
-    limit: int | None = (track_header(track_place(track)) or {}).get("max_episode_steps")
-    return limit
-
-
 def list_environments(kind: str = "") -> tuple[str, ...]:
     """List the names of the suite's tracks that have environments; no scenario is loaded for it.
 

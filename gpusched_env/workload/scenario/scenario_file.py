@@ -117,8 +117,19 @@ def reward_scale_of(scenario: str | Path | Scenario) -> float:
 
     A scenario that is no track, or has been loaded already, has 1.
     """
+    header = _header_of(scenario)
+    return 1.0 if header is None else header.reward_scale_eur
+
+
+def step_limit_of(scenario: str | Path | Scenario) -> int | None:
+    """Return the steps after which an episode on a track is truncated; None: never. Otherwise as `reward_scale_of`."""
+    header = _header_of(scenario)
+    return None if header is None else header.max_episode_steps
+
+
+def _header_of(scenario: str | Path | Scenario) -> TrackHeader | None:
     header = None if isinstance(scenario, Scenario) else track_header(scenario)
-    return 1.0 if header is None else TrackHeader(**header).reward_scale_eur
+    return None if header is None else TrackHeader(**header)
 
 
 def track_toml(track: Track) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import gymnasium
 import numpy as np
@@ -48,7 +48,7 @@ class LiveSlurmEnv(GpuClusterEnv):
         speed: With `workload="scenario"`, seconds of the model in a second of the cluster, > 0.
         every_s: Longest time between two rounds [s of the model], > 0; None: rounds are at events only.
         poll_s: Time between two looks at the cluster [s], > 0.
-        reward_scale: As for `GpuClusterEnv`; by default that of the track.
+        step_limit: As for `GpuClusterEnv`, but None by default.
         settings: All other arguments of `GpuClusterEnv`, such as `settings`, `instance` and `flat`.
 
     Raises:
@@ -66,14 +66,14 @@ class LiveSlurmEnv(GpuClusterEnv):
         speed: float = 600.0,
         every_s: float | None = None,
         poll_s: float = 0.5,
-        reward_scale: float | None = None,
+        step_limit: int | Literal["track"] | None = None,
         **settings: Any,
     ) -> None:
         if workload not in WORKLOADS:
             raise InputError("workload", workload, f"one of {', '.join(WORKLOADS)}")
         if rules is not None and workload != "own":
             raise InputError("rules", str(rules), "None: the scenario describes the jobs")
-        super().__init__(scenario, reward_scale=reward_scale, **settings)
+        super().__init__(scenario, step_limit=step_limit, **settings)
         instance = self._state.instance
         if instance.of(PowerCap) is not None:
             raise InputError("scenario", self.source.name, "one without a cap on the power of the site")

@@ -10,6 +10,7 @@ from checkpoints import parts_of, play
 from gpusched_env import GpuClusterVectorEnv, make_instance
 from gpusched_env.envs.vector.checkpoint import NAMES
 from gpusched_env.simulator import layout as at
+from gpusched_env.workload import load_scenario
 from refusals import refused
 from vector_twins import all_kinds, assert_same, few_jobs, helped, priced, profiled, random_actions
 
@@ -126,7 +127,7 @@ def test_an_instance_that_was_given_has_no_seed_to_come_back_from():
     "arguments",
     [
         {"envs": 3}, {"milestones": 3}, {"due_date_timers": False}, {"preemption": False}, {"idle_review_s": 60.0},
-        {"max_idle_reviews": 6}, {"max_episode_steps": 15},
+        {"max_idle_reviews": 6}, {"max_episode_steps": 15}, {"step_limit": 15},
     ],
 )  # fmt: skip
 def test_a_checkpoint_of_other_arguments_is_refused(arguments):
@@ -136,8 +137,11 @@ def test_a_checkpoint_of_other_arguments_is_refused(arguments):
         other.set_state(env.get_state())
 
 
-def test_a_checkpoint_of_another_scenario_is_refused():
-    env, other = GpuClusterVectorEnv(2, few_jobs()), GpuClusterVectorEnv(2, few_jobs(restart_s=1.0))
+@pytest.mark.parametrize(
+    ("one", "another"), [(few_jobs(), few_jobs(restart_s=1.0)), ("few-jobs", load_scenario("few-jobs"))]
+)
+def test_a_checkpoint_of_another_scenario_or_of_its_track_is_refused(one, another):
+    env, other = (GpuClusterVectorEnv(2, each, step_limit=None) for each in (one, another))
     env.reset(seed=0)
     with refused("state", "a state with other arguments"):
         other.set_state(env.get_state())

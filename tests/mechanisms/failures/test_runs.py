@@ -269,11 +269,12 @@ def test_environments_have_features_of_failures_alone_and_side_by_side():
     assert np.all((np.max(rows, axis=0) > 0.0) & (np.max(rows, axis=0) <= 1.0))
 
 
-@pytest.mark.parametrize("name", ["gpusched_env/Failures-v0", "gpusched_env/FailuresFlat-v0"])
+@pytest.mark.parametrize("name", ["gpusched_env/GpuCluster-v0", "gpusched_env/GpuClusterFlat-v0"])
 def test_the_checkers_find_nothing_in_the_environments_of_the_track(name):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
-    check_env(gymnasium.make(name, settings={"jobs.count": 5}).unwrapped, skip_render_check=True)
-    checker.check_env(gymnasium.make(name, settings={"jobs.count": 5}), warn=True)
+    place = {"scenario": "failures", "settings": {"jobs.count": 5}}
+    check_env(gymnasium.make(name, **place).unwrapped, skip_render_check=True)
+    checker.check_env(gymnasium.make(name, **place), warn=True)
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")

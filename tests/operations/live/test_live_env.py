@@ -16,7 +16,16 @@ from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines import Sts, edf
-from gpusched_env import GpuClusterEnv, Tenant, Tenants, load_scenario, make_instance, rollout, simulate
+from gpusched_env import (
+    ENVIRONMENT_ID,
+    GpuClusterEnv,
+    Tenant,
+    Tenants,
+    load_scenario,
+    make_instance,
+    rollout,
+    simulate,
+)
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_track
@@ -184,8 +193,8 @@ def test_the_id_makes_it():
     assert LIVE_ID == "gpusched_env/LiveSlurm-v0"
     env = gymnasium.make(LIVE_ID, conf=SimulatedCluster(), scenario="few-jobs")
     assert isinstance(env.unwrapped, LiveSlurmEnv)
-    assert env.unwrapped.reward_scale == load_track("few-jobs").reward_scale_eur
-    assert env.observation_space == gymnasium.make("gpusched_env/FewJobs-v0").observation_space
+    assert (env.unwrapped.reward_scale, env.unwrapped.step_limit) == (load_track("few-jobs").reward_scale_eur, None)
+    assert env.observation_space == gymnasium.make(ENVIRONMENT_ID, scenario="few-jobs").observation_space
 
 
 def test_without_slurm_it_says_what_is_missing(monkeypatch, tmp_path):
