@@ -1,5 +1,6 @@
 """`gpusched reproduce`."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -15,7 +16,9 @@ from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome, wr
 from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
+from gpusched_experiments.report.processes import Backend
 from gpusched_reproductions.cli import DRAWS
+from gpusched_reproductions.cli.release import make_release
 from gpusched_reproductions.data_sources import DATA, MISSING, NEEDED_BY, OTHER, SOURCES, WHOLE, data_files, where_from
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
@@ -25,7 +28,7 @@ from gpusched_reproductions.systems.validation import SYSTEMS, parts_of, validat
 
 ALL, PUBLIC_DATA = "all", "data"
 NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS, PUBLIC_DATA)
-OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
+OUT, QUICK_OUT, RELEASE_OUT = "results/reproduce", "results/reproduce-quick", "docs/results"
 
 
 @with_options
@@ -59,9 +62,14 @@ def reproduce_command(
         str | None,
         typer.Option(
             "--out", "-o", metavar="DIR",
-            help=f"Folder; every experiment has a subfolder in it; default: {OUT}, with --quick {QUICK_OUT}.",
+            help=f"Folder; every experiment has a subfolder in it; default: {OUT}, with --quick {QUICK_OUT}, with "
+            f"--release {RELEASE_OUT}.",
         ),
     ] = None,
+    release: Annotated[
+        bool,
+        typer.Option("--release", help="With all: also leaderboard and systems, in turn, by one commit (hours)."),
+    ] = False,
     fetch: Annotated[
         bool, typer.Option("--fetch", help="With data: download missing files that their authors publish unchanged.")
     ] = False,
@@ -89,45 +97,65 @@ def reproduce_command(
 
     - **gpusched reproduce cost --policies edf,sts --nodes 10,20 --seeds 0-9**
 
-    - **gpusched reproduce all --out docs/results**
+    - **gpusched reproduce all --release**
     """
     if experiment == PUBLIC_DATA:
         raise typer.Exit(_list_data(fetch=fetch))
+    if release:
+        given = {"--policies": policies, "--seeds": seeds, "--nodes": nodes, "--workers": workers}
+        _check_nothing({"--quick": quick or None, **given}, f"{ALL} --release, whose commands are fixed")
+        if experiment != ALL:
+            raise InputError("--release", experiment, f"with {ALL} alone")
+        raise typer.Exit(make_release(Path(RELEASE_OUT if out is None else out), typer.echo))
     if fetch:
         raise InputError("--fetch", experiment, f"with {PUBLIC_DATA} alone")
     where = backend.chosen()
-    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
+    processes = backends.chosen_workers(workers, where)
     if experiment in (*SYSTEMS, ALL_SYSTEMS):
-        for name, value in {"--policies": policies, "--seeds": seeds, "--nodes": nodes}.items():
-            if value is not None:
-                raise InputError(name, value, f"nothing with {experiment}, whose runs are those of its publication")
-        processes = backends.chosen_workers(workers, where)
-        with ExperimentWatcher.shown() as watcher:
-            outcome = validate_systems(
-                parts_of(experiment), root / ALL_SYSTEMS, quick=quick, workers=processes, watcher=watcher,
-                drawing=drawing, backend=where,
-            )  # fmt: skip
-        print_outcome(outcome.table.title, outcome)
+        given = {"--policies": policies, "--seeds": seeds, "--nodes": nodes}
+        _check_nothing(given, f"{experiment}, whose runs are those of its publication")
+        _run_systems(experiment, root / ALL_SYSTEMS, quick, processes, where)
         return
     if experiment not in (*EXPERIMENTS, ALL):
         raise InputError("experiment", experiment, f"one of {', '.join(NAMES)}")
-    chosen = [each for name, each in EXPERIMENTS.items() if experiment in (name, ALL)]
     choice = Selection(
         quick=quick,
         seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
         nodes=None if nodes is None else _node_counts(nodes),
         policies=None if policies is None else tuple(parse_policies(policies)),
     )
-    processes = backends.chosen_workers(workers, where)
-    for each in chosen:
-        if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
+    _run_experiments(experiment, choice, root, processes, where)
+
+
+def _check_nothing(given: Mapping[str, object], where: str) -> None:
+    for name, value in given.items():
+        if value is not None:
+            raise InputError(name, value, f"nothing with {where}")
+
+
+def _run_systems(name: str, folder: Path, quick: bool, workers: int, backend: Backend) -> None:
+    parts, drawing = parts_of(name), cast("Drawing | None", drawing_or_note(DRAWS))
+    with ExperimentWatcher.shown() as watcher:
+        outcome = validate_systems(
+            parts, folder, quick=quick, workers=workers, watcher=watcher, drawing=drawing, backend=backend
+        )
+    print_outcome(outcome.table.title, outcome)
+
+
+def _run_experiments(name: str, choice: Selection, root: Path, workers: int, backend: Backend) -> None:
+    """Run an experiment, or all of them but those whose public data are missing."""
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    for each in EXPERIMENTS.values():
+        if name not in (each.name, ALL):
+            continue
+        if name == ALL and each is CONFORMANCE and not reference_names(FOLDER):
             typer.echo(
                 f"note: without conformance, since the reference instances are not in {FOLDER}{where_from(FOLDER)}"
             )
             continue
         with ExperimentWatcher.shown() as watcher:
-            outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
+            outcome = reproduce(each, choice, root, workers=workers, watcher=watcher, drawing=drawing, backend=backend)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
         typer.echo(f"wrote {write_report(outcome.folder)}")
 
