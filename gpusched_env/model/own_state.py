@@ -40,12 +40,12 @@ def drawn_future(board: Any, until_s: float, rng: Generator) -> dict[str, Any]:
 def new_job_rows(board: Any, jobs: int) -> dict[str, Any]:
     """Make rows of the board's arrays of such mechanisms that have one for each job, for jobs to come, by name.
 
-    The module `futures` has `new_job_rows`, with the number of jobs, for this.
+    The module `futures` has `new_job_rows`, with these arguments, for this; of an array that is empty it has no rows.
 
     Raises:
         InputError: A mechanism has no such module.
     """
-    made = (part.new_job_rows(jobs) for part in _futures_of(board))
+    made = (part.new_job_rows(board, jobs) for part in _futures_of(board))
     return {name: rows for arrays in made for name, rows in arrays.items()}
 
 

@@ -20,6 +20,7 @@ from gpusched_baselines.rollout_policy.simulation import BASES, Base, new_copy, 
 from gpusched_baselines.sts_x.policy import StsX, choose_planned, execute_plan
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.own_state import with_state
 from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
 
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ class Samples:
         for outcome, uniform in zip(self.outcomes, np.concatenate(parts), strict=True):
             sample_outcome(self.copy.start, uniform, outcome)
         self._arrivals = SampledArrivals(board, self.copy, rng, len(self.outcomes))
+        self._future = 0 if with_state(board.mechanisms) is None else int(rng.integers(2**32))
         self._drawn = -1  # the sample whose arrivals are on the copy
 
     def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
@@ -59,7 +61,7 @@ class Samples:
 
         def cost(way: int, draw: int) -> float:
             if self._drawn != draw:
-                self.copy = with_future(self.copy, draw)
+                self.copy = with_future(self.copy, self._future, draw)
                 self._arrivals.come(self.copy, draw, self.outcomes[draw])
                 self._drawn = draw
             end, most = (np.inf, rounds) if way == 0 else (until[draw], OVERTIME * rounds)

@@ -80,11 +80,11 @@ def new_copy(board: Board, coming: int, first: int | None = None) -> SimulationC
     return SimulationCopy(start, work, plan, hidden)
 
 
-def with_future(copy: SimulationCopy, sample: int) -> SimulationCopy:
-    """Return the copy in the future of a sample: mechanisms that keep state of their own draw it by its number."""
+def with_future(copy: SimulationCopy, seed: int, sample: int) -> SimulationCopy:
+    """Return the copy in the future of a sample, which mechanisms that keep state of their own draw."""
     if with_state(copy.start.mechanisms) is None:
         return copy
-    rng = np.random.default_rng([int(copy.start.count[at.ROUND]), sample])
+    rng = np.random.default_rng([seed, sample])
     return copy._replace(hidden=copy.hidden.replaced(**drawn_future(copy.start, np.inf, rng)))
 
 

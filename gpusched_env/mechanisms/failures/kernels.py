@@ -61,10 +61,12 @@ def after_event(board: Board, hidden: Hidden) -> None:
         board.passed[0] += 1
         node, event = int(row[of.NODE]), int(row[of.EVENT])
         if event == of.NOTICE:
-            board.outages[node, of.ANNOUNCED_S] = row[of.DOWN_S]
+            board.outages[node, of.ANNOUNCED_S], board.outages[node, of.NOTICED_S] = row[of.DOWN_S], now
+            board.outages[node, of.STOPS] = row[of.ROW_STOPS]
         elif event == of.DOWN:
             board.outages[node, of.ANNOUNCED_S] = np.inf
-            if row[of.STOPS] > 0.0:
+            board.outages[node, of.NOTICED_S] = row[of.DOWN_S] if row[of.DOWN_S] < now else np.inf
+            if row[of.ROW_STOPS] > 0.0:
                 board.outages[node, of.FAILED] += 1.0 if row[of.DOWN_S] == now else 0.0
                 board.outages[node, of.IS_DOWN] = 1.0
                 _stop_jobs(board, hidden, node, now - row[of.DOWN_S])

@@ -39,6 +39,24 @@ class Outage(NamedTuple):
     up_s: float
 
 
+class Expected(NamedTuple):
+    """What policies expect of a node of a GPU type: times are exponential, but the notice.
+
+    Attributes:
+        fail_per_day: Failures on a day, ≥ 0.
+        repair_s: Mean time of a repair [s], > 0.
+        leave_per_day: How often on a day the provider takes the node back, ≥ 0.
+        notice_s: Notice before that [s], ≥ 0.
+        away_s: Mean time until it is there again [s], > 0.
+    """
+
+    fail_per_day: float
+    repair_s: float
+    leave_per_day: float = 0.0
+    notice_s: float = 0.0
+    away_s: float = 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class Failures(Mechanism):
     """Nodes that fail, leave with notice, and come back; and the checkpoints of jobs.
@@ -49,8 +67,8 @@ class Failures(Mechanism):
     `checkpoint_s` seconds before, they lose nothing. A node that is down has no GPUs and draws the power of an idle
     one. From its announcement on, no GPU of a node is free when a round begins; in a round jobs may be exchanged there.
     Policies see which nodes are down and what is announced, never the next failure. Requests of the service
-    and checkpoints of vector environments refuse failures. In simulations of the future (`futures`) nodes fail by
-    `per_node_day`, and are down for `outage_s`.
+    and checkpoints of vector environments refuse failures. In simulations of the future (`futures`) nodes go
+    down as `expected`.
 
     The times with which policies plan contain the checkpoints and, with `planned`, what failures cost on average
     (`checkpoints.expected_factor`): the more nodes a configuration has, the more of them. No due date is certain then,
@@ -63,8 +81,7 @@ class Failures(Mechanism):
         interval_s: Work between checkpoints [s], > 0; None: by `rule`, for each configuration.
         rule: Rule for the interval: `daly` or `young`.
         planned: Whether the planned times contain what failures cost on average.
-        outage_s: Length of an outage that policies expect, on average, by GPU type [s], > 0, (V,); None: not known, and
-            no future is simulated.
+        expected: What policies expect of a node, by GPU type, (V,); None: not known, and no future is simulated.
 
     Raises:
         InputError: A value is out of its range, or two outages of a node overlap.
@@ -75,7 +92,7 @@ class Failures(Mechanism):
     constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "jobs"  # restarts
     schema: ClassVar[Mapping[str, Any]] = {
         "node": [int], "noticed_s": [float], "down_s": [float], "up_s": [float], "per_node_day": [float],
-        "checkpoint_s": float, "interval_s?": float, "rule": str, "planned": bool, "outage_s?": [float],
+        "checkpoint_s": float, "interval_s?": float, "rule": str, "planned": bool, "expected?": [[float]],
     }  # fmt: skip
 
     outages: tuple[Outage, ...]
@@ -84,7 +101,7 @@ class Failures(Mechanism):
     interval_s: float | None = None
     rule: Rule = "daly"
     planned: bool = True
-    outage_s: tuple[float, ...] | None = None
+    expected: tuple[Expected, ...] | None = None
 
     def __post_init__(self) -> None:
         outages = _in_order(self.outages)
@@ -96,9 +113,8 @@ class Failures(Mechanism):
             raise InputError("failures.rule", self.rule, f"one of {', '.join(RULES)}")
         if not isinstance(self.planned, bool):
             raise InputError("failures.planned", self.planned, "true or false")
-        if self.outage_s is not None:
-            lengths = tuple(checks.duration(f"failures.outage_s[{v}]", s) for v, s in enumerate(self.outage_s))
-            object.__setattr__(self, "outage_s", lengths)
+        if self.expected is not None:
+            object.__setattr__(self, "expected", tuple(_expected(v, each) for v, each in enumerate(self.expected)))
         object.__setattr__(self, "outages", outages)
         object.__setattr__(self, "per_node_day", rates)
 
@@ -113,10 +129,10 @@ class Failures(Mechanism):
         beyond = next((each.node for each in self.outages if each.node >= nodes), None)
         if beyond is not None:
             raise InputError("failures.node", beyond, f"a node of the instance, below {nodes}")
-        for name in ("per_node_day", "outage_s"):
+        for name in ("per_node_day", "expected"):
             value = getattr(self, name)
             if value is not None and len(value) != types:
-                raise InputError(f"failures.{name}", list(value), f"{types} numbers, one for each GPU type")
+                raise InputError(f"failures.{name}", list(value), f"{types} values, one for each GPU type")
         if instance.first_machine or instance.most_spread or any(c.share < 1.0 for c in instance.configurations):
             raise InputError("failures", "...", "None with cells, spread configurations or shares of GPUs")
         if instance.jobs.resume_s is not None or instance.find("network") is not None:
@@ -163,7 +179,7 @@ class Failures(Mechanism):
             "checkpoint_s": self.checkpoint_s,
         }
         entry |= {} if self.interval_s is None else {"interval_s": self.interval_s}
-        entry |= {} if self.outage_s is None else {"outage_s": list(self.outage_s)}
+        entry |= {} if self.expected is None else {"expected": list(map(list, self.expected))}
         return entry | {"rule": self.rule, "planned": self.planned}
 
     @classmethod
@@ -179,8 +195,8 @@ class Failures(Mechanism):
         rest = {name: value for name, value in given.items() if name not in ("node", "noticed_s", "down_s", "up_s")}
         rows = (Outage(*row) for row in zip(*columns, strict=True))
         outages = (row._replace(up_s=math.inf) if row.up_s == NEVER else row for row in rows)
-        lengths = rest.pop("outage_s", None)
-        rest["outage_s"] = lengths if lengths is None else tuple(lengths)
+        if "expected" in rest:
+            rest["expected"] = tuple(map(tuple, rest["expected"]))
         return cls(tuple(outages), tuple(rest.pop("per_node_day")), **rest)
 
     def __repr__(self) -> str:
@@ -206,6 +222,18 @@ def _in_order(given: Sequence[Outage]) -> tuple[Outage, ...]:
                 allowed = f"a time from {before.up_s:g} s on, when node {node} is up again"
                 raise InputError("failures.noticed_s", after.noticed_s, allowed)
     return tuple(outages)
+
+
+def _expected(v: int, given: Sequence[float]) -> Expected:
+    where = f"failures.expected[{v}]"
+    if not 2 <= len(given) <= len(Expected._fields):
+        raise InputError(where, given, f"the numbers {', '.join(Expected._fields)}")
+    own = Expected(*given)
+    for name in ("fail_per_day", "leave_per_day", "notice_s"):
+        checks.not_negative(f"{where}.{name}", getattr(own, name))
+    for name in ("repair_s", "away_s"):
+        checks.duration(f"{where}.{name}", getattr(own, name))
+    return own
 
 
 def _outage(i: int, node: int, noticed_s: float, down_s: float, up_s: float) -> Outage:

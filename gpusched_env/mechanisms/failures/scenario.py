@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.failures.checkpoints import Rule
 from gpusched_env.mechanisms.failures.drawing import NodeClock, draw_outages
-from gpusched_env.mechanisms.failures.model import HOUR, SECONDS_PER_DAY, Failures, Outage, read_outages
+from gpusched_env.mechanisms.failures.model import HOUR, SECONDS_PER_DAY, Expected, Failures, Outage, read_outages
 from gpusched_env.mechanisms.failures.slurm_events import expanded, is_slurm, read_events
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
@@ -81,14 +81,15 @@ class FailureTable(MechanismTable):
         gpus = [[node.gpus for node in instance.nodes if node.gpu_type == name] for name in names]
         fail = [often * self._per_day(float(np.mean(own or [0]))) for own in gpus]
         leave = [24.0 / self.spot_h if name in self.spot_types else 0.0 for name in names]
-        per_day = tuple(a + b for a, b in zip(fail, leave, strict=True))
-        parts = [b / (a + b) if a + b > 0.0 else 0.0 for a, b in zip(fail, leave, strict=True)]
-        lengths = tuple(HOUR * ((1.0 - part) * self.repair_h + part * self.spot_away_h) for part in parts)
+        times = self.spot_notice_s, self.spot_away_h * HOUR
+        rates = zip(fail, leave, strict=True)
+        expected = tuple(Expected(often, self.repair_h * HOUR, leaves, *times) for often, leaves in rates)
+        per_day = tuple(each.fail_per_day + each.leave_per_day for each in expected)
         if not self.outages_file:
             self._check_no_names("without outages_file")
         drawn = self._read(instance) if self.outages_file else self._drawn(instance, rng)
         rules = self.checkpoint_s, self.interval_s, self.rule, self.planned
-        return Failures(tuple(drawn), per_day, *rules, None if self.spares else lengths)
+        return Failures(tuple(drawn), per_day, *rules, None if self.spares else expected)
 
     def _per_day(self, gpus: float) -> float:
         return (self.per_1000_node_days + gpus * self.per_1000_gpu_days) / 1000.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.mechanisms.failures.checkpoints import expected_factor
-from gpusched_env.mechanisms.failures.model import SECONDS_PER_DAY, Failures
+from gpusched_env.mechanisms.failures.model import Failures
 from gpusched_env.mechanisms.shares.planned import planned_slowdown
 from gpusched_env.simulator.run import Board, Facts, Hidden
 
@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 IS_DOWN = 0  # 1 if the node is down
 ANNOUNCED_S = 1  # when it will go down, as announced [s]; inf: nothing is announced
 FAILED = 2  # outages without notice so far
-OUTAGE_COLUMNS = 3
+NOTICED_S = 3  # when the present or the next outage was announced [s]; inf: it was or is not
+STOPS = 4  # 1 if the announced outage stops jobs, 0 if the node comes back at once
+OUTAGE_COLUMNS = 5
 
 # saved: float64 (J, SAVED_COLUMNS).
 SAVED_EPOCHS = 0  # epochs that the job had done when it was last saved
@@ -40,7 +42,7 @@ TIME = 0  # when it happens [s]
 EVENT = 1  # UP, NOTICE or DOWN
 NODE = 2  # to which node
 DOWN_S = 3  # of a NOTICE when the node goes down [s]; of a DOWN when it was announced [s]
-STOPS = 4  # 1 if a DOWN stops jobs, 0 if the node comes back at once
+ROW_STOPS = 4  # 1 if the outage stops jobs, 0 if the node comes back at once
 TIMELINE_COLUMNS = 5
 UP, NOTICE, DOWN = range(3)
 
@@ -51,13 +53,12 @@ class FailureFacts(Facts):
     Attributes:
         checkpointing: Checkpoints by configuration, (C, CHECKPOINT_COLUMNS); (0, 0) without failures.
         working: The true time of every application over the planned one, while it runs, (A, C); (0, 0) without.
-        node_failures: Expected failures of a node [1/s], and length of an outage [s], nan: not given, by GPU type,
-            (V, 2); (0, 0) without.
+        expected_outages: What is expected of a node, by GPU type, as `Expected`, (V, 5); (0, 0) without.
     """
 
     checkpointing: Annotated[Floats, 2]
     working: Annotated[Floats, 2]
-    node_failures: Annotated[Floats, 2]
+    expected_outages: Annotated[Floats, 2]
 
 
 class FailureBoard(Board):
@@ -88,7 +89,7 @@ def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
     """Return the constants of the runs of an instance: also the planned times, which contain checkpoints."""
     own = instance.of(Failures)
     if own is None:
-        return {name: np.zeros((0, 0)) for name in ("checkpointing", "working", "node_failures")}
+        return {name: np.zeros((0, 0)) for name in ("checkpointing", "working", "expected_outages")}
     # A restart takes an application as long as its jobs on average.
     table, applications = instance.jobs, len(instance.jobs.applications)
     counts = np.maximum(1, np.bincount(table.application, minlength=applications))
@@ -103,9 +104,8 @@ def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
             factor = expected_factor(interval_s, own.checkpoint_s, between_s, restart_s[a]) if own.planned else writing
             planned[a, c] *= factor
             working[a, c] = writing / factor
-    per_s = np.array(own.per_node_day) / SECONDS_PER_DAY
-    expected = np.stack([per_s, np.full(len(per_s), np.nan) if own.outage_s is None else own.outage_s], axis=1)
-    return {"checkpointing": checkpointing, "working": working, "node_failures": expected, "planned": planned}
+    expected = np.zeros((0, 0)) if own.expected is None else np.array(own.expected, dtype=np.float64)
+    return {"checkpointing": checkpointing, "working": working, "expected_outages": expected, "planned": planned}
 
 
 def arrays(instance: Instance) -> dict[str, NDArray[Any]]:
@@ -115,11 +115,11 @@ def arrays(instance: Instance) -> dict[str, NDArray[Any]]:
         none = np.zeros((0, 0))
         return {"outages": none, "saved": none, "timeline": none, "passed": np.zeros(1, dtype=np.int64)}
     outages, saved = np.zeros((len(instance.nodes), OUTAGE_COLUMNS)), np.zeros((len(instance.jobs), SAVED_COLUMNS))
-    outages[:, ANNOUNCED_S], saved[:, STOPPED_S] = np.inf, -1.0
+    outages[:, [ANNOUNCED_S, NOTICED_S]], saved[:, STOPPED_S] = np.inf, -1.0
     rows: list[tuple[float, ...]] = []
     for node, noticed_s, down_s, up_s in own.outages:
         if noticed_s < down_s:
-            rows.append((noticed_s, NOTICE, node, down_s, 0.0))
+            rows.append((noticed_s, NOTICE, node, down_s, float(up_s > down_s)))
         rows.append((down_s, DOWN, node, noticed_s, float(up_s > down_s)))
         if up_s < np.inf:
             rows.append((up_s, UP, node, 0.0, 0.0))
