@@ -34,8 +34,8 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "docs/results"
 RULES = ("edf", "sts", "sts-x")
 NO_ENVIRONMENT = {
-    "adaptation": "configurations differ; see the [adaptation environment](../train.md#the-adaptation-environment)",
-    "none": "GPU types differ",
+    "adaptation": "configurations differ: [`GpuAdaptation-v0`](../train.md#the-adaptation-environment) alone takes it",
+    "none": "no environment: GPU types differ",
 }
 """What the setting `environments` of a track means where it is not `all`."""
 SIZE_INCHES, DPI, COLOURS = (10.0, 6.25), 64, 64
@@ -145,7 +145,7 @@ def fact_lines(track: Track, facts: dict[str, str], known: dict[str, str] | None
         make = f'gymnasium.make("gpusched_env:gpusched_env/GpuCluster-v0", scenario="{name}")'
         lines += [f"- `{make}`: {spaces_of(instance)}"]
     else:
-        lines += [f"- no environment: {NO_ENVIRONMENT[track.environments]}"]
+        lines += [f"- {NO_ENVIRONMENT[track.environments]}"]
     if known:
         bound = f"{float(known['bound_eur']):,.2f} €" if known["bound_eur"] else "none"
         lines += [f"- Best known: {float(known['best_eur']):,.2f} € (`{known['best_policy']}`); bound: {bound}"]

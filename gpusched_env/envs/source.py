@@ -134,7 +134,12 @@ Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 
 def limit_of(name: str, value: Any) -> int:
     """Return a limit, ≥ 1, which parameter `name` sets; for None one that is never reached."""
-    return NEVER if value is None else checks.whole(name, value)
+    if value is None:
+        return NEVER
+    try:
+        return checks.whole(name, value)
+    except InputError as error:
+        raise InputError(name, value, f"{error.allowed}, or None: no limit") from None
 
 
 def draw_seed(generator: np.random.Generator) -> int:
@@ -227,7 +232,7 @@ def check_reward(reward: Any, scale: Any) -> None:
         allowed = f"a function of energy_eur and tardiness_eur [€] that returns a number, or {VECTOR}"
         raise InputError("reward", reward, allowed)
     if scale not in (None, 1.0):
-        raise InputError("reward_scale", scale, "1, beside a reward of your own")
+        raise InputError("reward_scale", scale, "None or 1 with a reward of your own")
 
 
 TRIED = "frameskip"

@@ -86,7 +86,7 @@ def leaderboard_command(
 
     - **gpusched leaderboard --tracks busy,full --policies edf,sts-x --seeds validation**
 
-    - **gpusched leaderboard --hindsight 100 --slow rollout --out docs/results/leaderboard**
+    - **gpusched leaderboard --hindsight 100 --slow rollout --out results/all**
     """
     entered = _policies(policies, quick=quick)
     if slow is not None:

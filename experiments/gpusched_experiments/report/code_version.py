@@ -105,6 +105,13 @@ def commit() -> str | None:
     return head + ("+" if changed else "")
 
 
+def same_sources(earlier: str) -> bool:
+    """Whether the sources of another commit are those of the present one; false if git does not know it."""
+    here = Path(__file__).parent
+    root = Path(_git(here, "rev-parse", "--show-toplevel").stdout.strip())
+    return _git(root, "diff", "--quiet", earlier, "HEAD", "--", *_SOURCES).returncode == 0
+
+
 def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10.0, check=False)  # noqa: S603, S607 - fixed arguments
 

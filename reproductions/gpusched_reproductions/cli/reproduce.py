@@ -16,7 +16,7 @@ from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome, wr
 from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
-from gpusched_experiments.report.processes import Backend
+from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_reproductions.cli import DRAWS
 from gpusched_reproductions.cli.release import make_release
 from gpusched_reproductions.data_sources import DATA, MISSING, NEEDED_BY, OTHER, SOURCES, WHOLE, data_files, where_from
@@ -99,14 +99,16 @@ def reproduce_command(
 
     - **gpusched reproduce all --release**
     """
-    if experiment == PUBLIC_DATA:
-        raise typer.Exit(_list_data(fetch=fetch))
     if release:
         given = {"--policies": policies, "--seeds": seeds, "--nodes": nodes, "--workers": workers}
-        _check_nothing({"--quick": quick or None, **given}, f"{ALL} --release, whose commands are fixed")
+        given |= {"--quick": quick or None, "--fetch": fetch or None}
+        given["--backend"] = None if backend.chosen() is PROCESSES else "ray"
+        _check_nothing(given, f"{ALL} --release, whose commands are fixed")
         if experiment != ALL:
             raise InputError("--release", experiment, f"with {ALL} alone")
         raise typer.Exit(make_release(Path(RELEASE_OUT if out is None else out), typer.echo))
+    if experiment == PUBLIC_DATA:
+        raise typer.Exit(_list_data(fetch=fetch))
     if fetch:
         raise InputError("--fetch", experiment, f"with {PUBLIC_DATA} alone")
     where = backend.chosen()
