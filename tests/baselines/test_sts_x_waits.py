@@ -66,6 +66,23 @@ def test_a_job_whose_time_is_dear_takes_the_slower_type_where_the_wait_is_longer
         assert second_starts_h(instance, StsX()) == pytest.approx(start_h)
 
 
+@pytest.mark.parametrize(("restart_h", "start_h", "end_h"), [(0.0, 0.0, 10.0 / 3.0), (1.0, 2.0, 4.0)])
+def test_a_job_runs_on_what_is_free_until_its_type_is_unless_changes_take_long(restart_h, start_h, end_h):
+    """An hour on the slow GPU costs 0.1 €, and a job 3 € an hour: 18.6 € to the end there, 14 € after a wait of 2 h.
+
+    With 2/3 of an epoch done meanwhile it costs 0.2 + 4/3 + 3 * 10/3 = 11.5 €. Where a change takes an hour it counts
+    two: 19.5 €.
+    """
+    slow = GpuType("S", gpu_power_w=100.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
+    seconds = {ON_FAST: HOUR, ON_SLOW: 3.0 * HOUR}
+    jobs = [Job(0.0, 1.0, w / HOUR, 2.0, CERTAIN, 2.0, seconds, restart_s=restart_h * HOUR) for w in (30.0, 3.0)]
+    nodes = [Node("F", 1), Node("S", 1), Node("S", 1)]
+    instance = Instance.from_jobs([FAST, slow], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
+    result = simulate(instance, StsX())
+    assert result.start_s[1] / HOUR == pytest.approx(start_h)
+    assert result.completion_s[1] / HOUR == pytest.approx(end_h)
+
+
 @pytest.mark.parametrize(("weight_eur_per_h", "next_on"), [(0.3, "F"), (0.8, "S")])
 def test_a_job_that_loses_its_gpus_counts_the_restart_after_its_wait(weight_eur_per_h, next_on):
     """At 1 h another job takes the fast GPU for 2 h. An epoch is left: 1 h there, 1.2 h on a slow one; restart 0.5 h.
