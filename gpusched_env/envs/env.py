@@ -112,9 +112,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             track or of scenarios, or their seeds; None: each episode draws its own. See `reset`.
         reward_scale: Cost that counts as a reward of -1 [€], > 0; None: that of the track, if `scenario` names one or
             is its file (an episode of EDF then returns about -10), else 1.
-        step_limit: Steps after which an episode is truncated, ≥ 1; None: never; `track`: those of the track, if
-            `scenario` names one or is its file and has them, else never. `max_episode_steps` of `gymnasium.make` adds
-            a limit of its own; the smaller one holds.
+        step_limit: Steps after which an episode is truncated, ≥ 1; None: never; `track`: those of the track of
+            `scenario`, if it has any. `max_episode_steps` of `gymnasium.make` is another limit; the smaller one holds.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone. With `vector`
             rewards are vectors for MO-Gymnasium, float64 (3,): minus energy cost [€], tardiness cost [€] and CO2 [kg].
         render_mode: None, `ansi` or `rgb_array`.

@@ -26,17 +26,10 @@ _TRACKS = {"Slack": "slack", "Busy": "busy", "Published1": "published-1"}
 def register_envs() -> None:
     """Register a dozen ids, once: of each kind a general one and those of three tracks. No scenario is loaded here.
 
-    `gpusched_env/GpuCluster-v0`, `GpuClusterFlat-v0` and `GpuAdaptation-v0` take any track by `scenario=`. An id of a
-    track, such as `gpusched_env/SlackFlat-v0`, is the same with its `scenario`.
+    The general ones take tracks by `scenario=`; `gpusched_env/SlackFlat-v0` is `GpuClusterFlat-v0` with its `scenario`.
     """
-    for kind, (general, entry_points, settings) in _KINDS.items():
-        _register(general, entry_points, settings)
-        for name, track in _TRACKS.items():
-            _register(f"gpusched_env/{name}{kind}-v0", entry_points, {"scenario": track, **settings})
-
-
-def _register(name: str, entry_points: tuple[str, str], settings: dict[str, Any]) -> None:
-    # With no limit of steps: the environment has that of its track itself, and STS-X ends every episode of adaptation.
-    if name not in gymnasium.registry:
-        single, vector = entry_points
-        gymnasium.register(id=name, entry_point=single, vector_entry_point=vector, kwargs=settings)
+    for kind, (general, (single, vector), own) in _KINDS.items():
+        ids = {f"gpusched_env/{name}{kind}-v0": {"scenario": track, **own} for name, track in _TRACKS.items()}
+        for name, settings in {general: own, **ids}.items():
+            if name not in gymnasium.registry:  # with no limit of steps: the environment has that of its track itself
+                gymnasium.register(id=name, entry_point=single, vector_entry_point=vector, kwargs=settings)

@@ -134,10 +134,8 @@ Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 
 def limit_of(name: str, value: Any) -> int:
     """Return a limit, ≥ 1, which parameter `name` sets; for None one that is never reached."""
-    if value is None:
-        return NEVER
     try:
-        return checks.whole(name, value)
+        return NEVER if value is None else checks.whole(name, value)
     except InputError as error:
         raise InputError(name, value, f"{error.allowed}, or None: no limit") from None
 

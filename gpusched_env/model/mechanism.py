@@ -27,9 +27,8 @@ class Mechanism:
         schema: The fields in files, as `formats.json_fields` checks them.
         constants_from: What constants of runs follow from, beside the cluster: nothing, the model, or the jobs too.
         divides_time: Whether jobs divide the time of shared GPUs, and shares may have priorities.
-        keeps_state: Whether it keeps in arrays of its own what the next events of a run depend on. Requests of the
-            service and checkpoints do not have these arrays, and refuse it; simulations of the future need its module
-            `futures` (`own_state.drawn_future`).
+        keeps_state: Whether it keeps in arrays of its own what the next events of a run depend on. Requests and
+            checkpoints refuse it; simulations of the future need its module `futures` (`own_state.drawn_future`).
         moves_memory: Whether a share has all memory of its GPUs, since it moves between their jobs.
     """
 
