@@ -85,18 +85,20 @@ def clearing_price(
     """Return the least price, up to `price`, at which the jobs together want at most `FILLED` of the GPUs.
 
     No job gives GPUs up for others at a price at which they stay idle. It is found by bisection of its logarithm. With
-    shared GPUs, quotas or configurations of several nodes free GPUs need not be free for every job, and the price
-    stays.
+    quotas or configurations of several nodes free GPUs need not be free for every job, and the price stays; with shared
+    GPUs it is 0 if GPUs stay idle without a price, else it stays.
 
     Args:
         plans: The plans; those of critical jobs are made at the prices that are tried.
         price: The price that is too high, perhaps, as a multiple of the price of power.
     """
-    if sim.slots(board) > 0 or sim.tenants_with_quotas(board) > 0 or board.facts.configs[:, at.CONFIG_NODES].max() > 1:
+    if sim.tenants_with_quotas(board) > 0 or board.facts.configs[:, at.CONFIG_NODES].max() > 1:
         return price
     gpus = FILLED * usable(board)[0]
     if _wanted(board, plans, of.BARE_FIRST) <= gpus:
         return 0.0
+    if sim.slots(board) > 0:
+        return price
     low, high, total = 0.0, price, max(plans.value.sum(), 1e-300)
     for trial in range(TRIALS):
         tried = high if trial == 0 else np.sqrt((1.0 + low) * (1.0 + high)) - 1.0
