@@ -160,12 +160,15 @@ def test_the_price_is_what_waiting_is_worth_over_power_and_a_small_one_is_none()
     assert price(16.0, eur_per_kwh=0.0) == pytest.approx(16.0 / 2.0)
 
 
-def late_jobs(count: int, nodes: int) -> Instance:
-    """Jobs that are late by hours and cost 100 €/h then; an epoch takes two hours on one GPU, 1.5 h on two."""
+def late_jobs(count: int, nodes: int, on_two_h: float = 1.5, *others: Configuration) -> Instance:
+    """Jobs that are late by hours and cost 100 €/h then; an epoch takes two hours on one GPU, four on others."""
     gpu_type = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=2)
-    seconds = {Configuration("V", 1): 2.0 * HOUR, Configuration("V", 2): 1.5 * HOUR}
+    seconds = {Configuration("V", 1): 2.0 * HOUR, Configuration("V", 2): on_two_h * HOUR}
+    seconds |= dict.fromkeys(others, 4.0 * HOUR)
     jobs = [Job(0.0, HOUR, 100.0 / HOUR, 4.0, CERTAIN, 4.0, seconds) for _ in range(count)]
-    return Instance.from_jobs([gpu_type], [Node("V", 2)] * nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
+    return Instance.from_jobs(
+        [gpu_type], [Node("V", 2)] * nodes, jobs, list(seconds), energy_price_eur_per_kwh=1.0, pue=1.0
+    )
 
 
 @pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(2, 3, 2), (3, 3, 2), (4, 3, 1), (6, 3, 1)])
@@ -173,6 +176,16 @@ def test_jobs_use_fewer_gpus_only_if_more_are_wanted_than_there_are(jobs, nodes,
     """A second GPU saves 50 €, half an hour, for one GPU-hour more, which costs the n - 1 others 100 (n - 1) / 6 €."""
     log = simulate(late_jobs(jobs, nodes), StsX()).log
     assert log[log[:, at.LOG_START] == 0.0, at.LOG_CONFIG].tolist() == [gpus - 1] * jobs
+
+
+@pytest.mark.parametrize("others", [(), (Configuration("V", 1, share=0.5),)])
+@pytest.mark.parametrize(("jobs", "gpus"), [(2, 2), (3, 1)])
+def test_idle_gpus_have_no_price_also_where_a_gpu_can_be_shared(jobs, gpus, others):
+    """A second GPU saves 10 € for 1.8 GPU-hours, 30 € to another job. Two jobs want 4 of 6 GPUs, three want all."""
+    instance = late_jobs(jobs, 3, 1.9, *others)
+    log = simulate(instance, StsX()).log
+    first = log[log[:, at.LOG_START] == 0.0, at.LOG_CONFIG].astype(int)
+    assert [instance.configurations[config] for config in first] == [Configuration("V", gpus)] * jobs
 
 
 def test_the_price_without_clearing_leaves_gpus_idle():
