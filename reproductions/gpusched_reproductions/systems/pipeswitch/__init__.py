@@ -9,7 +9,7 @@ from gpusched_reproductions.systems.pipeswitch.start_up import against_mps, star
 
 PARTS = (
     Part("pipeswitch", "start-up", "A task takes the place of another one: latency by method and model", start_up),
-    Part("pipeswitch", "mps", "The same in another run, and beside MPS", against_mps),
+    Part("pipeswitch", "mps", "The same in another run, and MPS", against_mps),
     Part("pipeswitch", "figure-6", "Two jobs take turns on a GPU: throughput by how often", figure_6),
     Part("pipeswitch", "cluster", "Bursts beside training on 8 GPUs: split, shared with switches or with MPS", cluster),
     Part(
