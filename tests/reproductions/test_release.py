@@ -10,6 +10,7 @@ import pytest
 from test_page_commands import parse
 from typer.testing import CliRunner
 
+from gpusched_baselines.solvers import SolverMissingError
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli.app import app
 from gpusched_reproductions.cli import release
@@ -31,6 +32,7 @@ def given(monkeypatch):
     monkeypatch.setattr(release, "_clean_commit", lambda: "abc")
     monkeypatch.setattr(release, "same_sources", lambda commit: commit == "same")
     monkeypatch.setattr(release, "reference_names", lambda _: ["one"])
+    monkeypatch.setattr(release, "load_cyipopt", lambda: None)
     return ran
 
 
@@ -73,8 +75,19 @@ def test_without_the_reference_instances_the_others_are_made(given, monkeypatch,
     assert "conformance" not in [each[1] for each in given]
 
 
+def test_without_ipopt_nothing_is_made(given, monkeypatch, tmp_path):
+    def missing():
+        raise SolverMissingError("Ipopt", "cyipopt", "ipopt")
+
+    monkeypatch.setattr(release, "load_cyipopt", missing)
+    with pytest.raises(SolverMissingError, match="cyipopt"):
+        make_release(tmp_path, print)
+    assert given == []
+
+
 @pytest.mark.parametrize("present", [None, "abc+"])
 def test_uncommitted_changes_are_refused(monkeypatch, tmp_path, present):
+    monkeypatch.setattr(release, "load_cyipopt", lambda: None)
     monkeypatch.setattr(release, "commit", SimpleNamespace(__wrapped__=lambda: present))
     with pytest.raises(InputError, match="--release"):
         make_release(tmp_path, print)

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+from gpusched_baselines.solvers.ipopt import load_cyipopt
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json
 from gpusched_experiments.report.code_version import commit, same_sources
@@ -55,7 +56,9 @@ def make_release(root: Path, show: Callable[[str], object]) -> int:
     Raises:
         InputError: The sources have changes that are not committed, are not in a checkout of git, or have changed since
             the first command.
+        SolverMissingError: Ipopt is missing; without it runs of `sts:ipopt` have the plans of another solver.
     """
+    load_cyipopt()
     first, commands = _clean_commit(), release_commands(root)
     if not reference_names(FOLDER):
         show(f"note: without conformance, since the reference instances are not in {FOLDER}{where_from(FOLDER)}")
