@@ -158,11 +158,21 @@ class GanttDrawing:
             place = left, below + strip + 0.12 / height, right - left, strip
             axes = self.figure.add_axes(place, sharex=self._axes)
             draw_power(axes, axes.twinx(), chart, scene.power)
-        self.figure.legend(
-            handles=legend_of(scene.timeline, scene.window), loc="upper left",
-            bbox_to_anchor=((LEFT - 0.08) / width, 1 - 0.64 / height), ncols=10, fontsize=7.5, frameon=False,
-            handlelength=1.6, columnspacing=1.5, handletextpad=0.5, labelcolor=INK, borderpad=0.2,
-        )  # fmt: skip
+        self._add_legend(legend_of(scene.timeline, scene.window))
+
+    def _add_legend(self, handles: list[Patch | Line2D]) -> None:
+        """Add the legend under the heading: one row, or two if one is wider than the figure."""
+        width, height = self.figure.get_size_inches()
+        for rows in (1, 2):
+            legend = self.figure.legend(
+                handles=handles, loc="upper left", bbox_to_anchor=((LEFT - 0.08) / width, 1 - 0.64 / height),
+                ncols=-(-len(handles) // rows), fontsize=7.5, frameon=False, handlelength=1.6, columnspacing=1.5,
+                handletextpad=0.5, labelcolor=INK, borderpad=0.2, labelspacing=0.2,
+            )  # fmt: skip
+            box = legend.get_window_extent(self.canvas.get_renderer())  # type: ignore[no-untyped-call]
+            if rows == 2 or box.x1 <= self.figure.bbox.x1:
+                return
+            legend.remove()
 
     def draw(self, scene: Scene) -> None:
         chart = self._chart(scene)

@@ -2,6 +2,7 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from gpusched_baselines.registry import make_policy
 from gpusched_env.rendering import gantt_figure, gantt_rgb, render_gantt_rgb
@@ -212,3 +213,18 @@ def test_changes_too_many_to_mark_are_counted_instead(tiny, monkeypatch):
     monkeypatch.setattr("gpusched_env.rendering.gantt.MOST_MARKS", -1)
     assert "not marked" in legend()
     assert "move or pause" not in legend()
+
+
+@pytest.mark.parametrize(("inches", "rows"), [((12.8, 7.2), 1), ((5.3, 5.0), 2)])
+def test_a_legend_that_is_too_wide_has_two_rows_between_heading_and_chart(tiny, inches, rows):
+    figure = gantt_figure(simulate(tiny, make_policy("greedy")), size_inches=inches, dpi=64)
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    (legend,) = figure.legends
+    texts = [text.get_window_extent(renderer) for text in legend.get_texts()]
+    assert len({round(text.y0) for text in texts}) == rows
+    assert max(text.x1 for text in texts) <= figure.bbox.x1
+    assert figure.axes[0].get_window_extent(renderer).y1 <= min(text.y0 for text in texts)
+    above = min(text.get_window_extent(renderer).y0 for text in figure.texts if text.get_text())
+    assert max(text.y1 for text in texts) <= above
