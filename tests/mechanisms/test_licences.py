@@ -6,6 +6,7 @@ import copy
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numba
 import numpy as np
@@ -25,6 +26,9 @@ from gpusched_env import (
 from gpusched_env.audit import audit
 from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.run_folder import read_result
+from gpusched_env.model import own_state
+from gpusched_env.model.own_state import drawn_future, new_job_rows
+from gpusched_env.simulator import State
 from gpusched_env.simulator.builds import FORCED
 from gpusched_env.workload import scenario_toml
 from gpusched_operations.service.client import ServicePolicy
@@ -198,3 +202,12 @@ def test_requests_of_the_service_have_it():
 def test_no_file_of_the_packages_names_it():
     paths = [path for folder in ("gpusched_env", "baselines", "experiments") for path in (ROOT / folder).rglob("*.py")]
     assert [path for path in paths if "licences" in path.read_text(encoding="utf-8").lower()] == []
+
+
+def test_a_mechanism_with_state_of_its_own_needs_a_module_for_simulations_of_the_future(monkeypatch):
+    board = State(licensed()).board
+    assert drawn_future(board, np.inf, np.random.default_rng(0)) == new_job_rows(board, 1) == {}
+    monkeypatch.setattr(own_state, "model_of", lambda name: SimpleNamespace(keeps_state=name == NAME))
+    for refuse in (lambda: drawn_future(board, np.inf, np.random.default_rng(0)), lambda: new_job_rows(board, 1)):
+        with pytest.raises(InputError, match=f"{NAME}.*or has a module futures"):
+            refuse()
