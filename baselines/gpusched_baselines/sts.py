@@ -253,17 +253,18 @@ class Sts:
     STS decides the jobs by decreasing pressure. A job that runs as planned keeps its configuration. For any other, STS
     solves the single-job problem of every GPU type over the configurations, of all three kinds, with at least the GPUs
     that the job holds (more, once its timer has expired). It tries the types that can meet the due date by increasing
-    expected cost, each with the first segment of its plan that is at least 1 % of the maximum epochs long; the timer
-    expires when that segment ends. If none fits, the job takes the cheapest configuration that fits and meets the due
-    date, else the fastest that fits. A job that waits restarts with no fewer GPUs than it last held.
+    expected cost, each with the first segment of its plan that ends 1 % of the maximum epochs from now or later; the
+    timer expires when that segment ends. If none fits, the job takes the cheapest configuration that fits and meets
+    the due date, else the fastest that fits. Plans of a job that waits use no fewer GPUs than it last held by its own
+    choice.
 
     At the end of a round what is left of shared GPUs goes to jobs there, for that round only. An environment asks job
     by job and has no end of a round: in it STS acts without this step, as with `postprocess=False`, which is the same
     through every interface.
 
     A plan stays optimal among the configurations of its type while it is followed. So a job is solved again only when
-    it waits, when its segment ends, when it cannot keep its place, or when a GPU type that it ranked above its own has
-    free capacity again.
+    it waits, when its segment ends, when it cannot keep its place, when it got another configuration than its own
+    choice, or when a GPU type that it ranked above its own has free capacity again.
 
     With another solver than the exact one, all decisions are made in the same way, but in Python and not compiled.
     Where that solver is missing or fails, the exact one makes the plan: a `SolverFallbackWarning` appears once for each

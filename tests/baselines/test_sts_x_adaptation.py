@@ -41,7 +41,7 @@ def test_factors_of_1_change_nothing():
     said = unadapted(3, np.array([[1.0, 2.0]]))
     assert not said.jobs.any()
     assert said.jobs.shape == (3, 5)
-    assert (said.rate.tolist(), said.deferrable_rate.tolist(), said.same, said.max_deferral) == (
+    assert (said.rate.tolist(), said.deferrable_rate.tolist(), said.same, said.delay) == (
         [[1, 2]],
         [[1, 2]],
         True,
@@ -175,7 +175,7 @@ def test_a_running_job_with_a_higher_restart_penalty_stays():
     assert simulate(instance, Given(said={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
 
 
-def test_with_a_longer_maximum_deferral_the_value_of_time_is_that_after_a_longer_wait():
+def test_with_a_longer_delay_the_value_of_time_is_that_after_a_longer_wait():
     """One GPU. Half of the first kind of job end after an hour, in time; the others take two, from 1.5 h on late.
 
     After a wait of 0.3 h a second is worth half of its weight, over 1.5 h: 2.88 €/h an hour, less than the second job's
@@ -186,4 +186,4 @@ def test_with_a_longer_maximum_deferral_the_value_of_time_is_that_after_a_longer
     certain = Job(0.0, 0.6 * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds_per_epoch={ONE: HOUR})
     instance = kilowatt_cluster([perhaps, certain], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Given(max_deferral=np.log(8.0)))) == [0.0, 2.0]
+    assert starts_h(simulate(instance, Given(delay=np.log(8.0)))) == [0.0, 2.0]

@@ -54,14 +54,14 @@ class Given(StsX):
         said: Logarithms of factors: by control for all jobs, or by job and control.
         critical: Factors on the rates of configurations for critical jobs, by index.
         deferrable: Likewise for deferrable jobs.
-        max_deferral: Logarithm of the factor on how long jobs may wait.
+        delay: Logarithm of the factor on the delay over which the value of a second is taken.
         from_s: From when on it is told all that [s].
     """
 
     said: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
     critical: Mapping[int, float] = field(default_factory=dict)
     deferrable: Mapping[int, float] = field(default_factory=dict)
-    max_deferral: float = 0.0
+    delay: float = 0.0
     from_s: float = 0.0
 
     def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
@@ -75,7 +75,7 @@ class Given(StsX):
         for rates, factors in ((critical, self.critical), (deferrable, self.deferrable)):
             for config, factor in factors.items():
                 rates[:, config] *= factor
-        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.max_deferral, np.zeros(ENERGY_CONTROLS))
+        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.delay, np.zeros(ENERGY_CONTROLS))
 
 
 class InThisProcess:

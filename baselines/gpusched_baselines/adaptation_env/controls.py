@@ -29,7 +29,7 @@ ROUNDS = 16  # that STS-X decides in a step
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
 MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on the columns of `Adaptation.jobs`
-LONGEST_DEFERRAL = 1.0  # on the maximum deferral
+LONGEST_DELAY = 1.0  # on the delay over which the value of a second is taken
 MOST_OF_ENERGY = np.array([1.0, 2.0, 0.5, 2.0, 2.0])  # on the entries of `Adaptation.energy`
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
@@ -58,7 +58,7 @@ class Controls(NamedTuple):
         priced: Whether any of the latter is not 1.
         jobs: The same logarithms for every job, by column of `Adaptation.jobs`, (CONTROLS,).
         by_feature: Coefficients of `SEEN` for these, (F, CONTROLS); (0, CONTROLS) without.
-        max_deferral: Logarithm of the factor on the maximum deferral.
+        delay: Logarithm of the factor on the delay over which the value of a second is taken.
         energy: Logarithms for prices and a cap, (ENERGY_CONTROLS,).
     """
 
@@ -67,7 +67,7 @@ class Controls(NamedTuple):
     priced: bool
     jobs: Floats
     by_feature: Floats
-    max_deferral: float
+    delay: float
     energy: Floats
 
 
@@ -126,7 +126,7 @@ def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> C
         priced=bool(deferrable.any()),
         jobs=rest[2 : 2 + CONTROLS] * MOST_OF_JOBS,
         by_feature=by_feature,
-        max_deferral=float(LONGEST_DEFERRAL * rest[2 + CONTROLS]),
+        delay=float(LONGEST_DELAY * rest[2 + CONTROLS]),
         energy=more * MOST_OF_ENERGY if of_energy else np.zeros(ENERGY_CONTROLS),
     )
 
@@ -144,7 +144,7 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
         said += job_features(board, rate)[:, SEEN] @ controls.by_feature
     power = np.exp(controls.energy[of.POWER])  # exactly 1 at 0
     rates = rate * (controls.critical * power), rate * (controls.deferrable * power)
-    return Adaptation(said, *rates, not controls.priced, controls.max_deferral, controls.energy)
+    return Adaptation(said, *rates, not controls.priced, controls.delay, controls.energy)
 
 
 @kernel

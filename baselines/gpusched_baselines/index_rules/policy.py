@@ -37,7 +37,7 @@ class IndexRule:
 
     A round begins from an empty cluster. In the order of the index, ties by job index, each job takes the cheapest
     configuration that fits and meets the due date, else the cheapest that fits, else it waits. The cheapest is that
-    with the least τ_c · (r_c + μ · ρ · g_c): power, and GPU-seconds at their cost in the full cluster.
+    with the least τ_c · (ℓ_c + μ · ρ · g_c): power, and GPU-seconds at their cost in the full cluster.
 
     The policy plans the round as a whole at the decision on its first job; then it places the jobs in the order in
     which the round asks for them. Where the placement differs from the plan, the same rule decides again. So one such

@@ -14,9 +14,9 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lea
 
 @kernel
 def prices(board: Board, gpu_price: float) -> Floats:
-    """Return r_c + μ · ρ · g_c by application [€/s], (A, C): the power of a configuration, and the price of its GPUs.
+    """Return ℓ_c + μ · ρ · g_c by application [€/s], (A, C): the power of a configuration, and the price of its GPUs.
 
-    r_c is the least rate, inf where the type has no node, g_c the number of GPUs held, ρ the rate per GPU of all GPUs
+    ℓ_c is the least rate, inf where the type has no node, g_c the number of GPUs held, ρ the rate per GPU of all GPUs
     that active jobs may use. Where energy is free ρ is 1, so that only GPU-seconds count.
 
     Args:

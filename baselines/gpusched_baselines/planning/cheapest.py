@@ -17,7 +17,7 @@ def worth(seconds: float, time_left: float, rate: float) -> tuple[bool, float, f
     """Rank a configuration that takes `seconds` and costs `rate` [€/s]: the smaller the better.
 
     Those that meet the due date, `time_left` seconds away, come first, by cost, then time; then those that miss it, by
-    time, then cost. The cost is that of a run alone on its node.
+    time, then cost.
     """
     cost = seconds * rate
     if sim.misses(seconds, time_left):

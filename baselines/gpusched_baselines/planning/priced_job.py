@@ -130,9 +130,9 @@ def solve_priced_job(problem: PricedJobProblem, points: int = GRID_POINTS) -> Pr
     """Find a plan of least expected cost under prices that change, by the dynamic programme of theory, section 3.
 
     The values of later periods are computed on a grid of epochs, so the cost may be a little above the optimum: at 40
-    points 0.1 to 0.2 % in the mean. The plan without regard to prices is a candidate too, so the plan never costs more
-    than that one. Effort: O(M (W + K)) single-job problems, W of the M points being what a period has time for and K
-    the points of the hull, and O(H M (W + K)) sums.
+    points 0.1 to 0.2 % in the mean. The plan of theorem 1, without regard to prices, is a candidate where it is in
+    time, and then the plan never costs more. Effort: O(M (W + K)) single-job problems, W of the M points being what a
+    period has time for and K the points of the hull, and O(H M (W + K)) sums.
 
     With a price of tardiness, epochs after the last period before the due date are late ones, at the last price.
 

@@ -40,7 +40,7 @@ WAIT_LOAD = 1.4  # due work that fills 1 / so much of the cluster leaves jobs no
 START_MARGIN = 0.01  # a job that waits starts when its slack has fallen to this part of its worst-case time
 KEEP_MARGIN = 0.03  # a job that runs is not interrupted below this; between the two it keeps its configuration
 WORTH_A_RESTART = 0.9  # a job changes to a configuration that costs at most this part of its own, restart included
-A_WAIT = 0.25  # the maximum deferral, as a part of the mean time that jobs are expected to run yet
+DELAY = 0.25  # over which the value of a second is taken, as a part of the mean time that jobs are expected to run yet
 KEPT = 1.0 / 16.0  # how long a plan holds, as a part of that time, if nothing happens to its job
 FREE_RATE = 1e-12  # cost rate of a GPU in plans where energy is free [€/s]
 
@@ -65,7 +65,7 @@ def appraise(board: Board, chosen: Ints, options: PlanOptions, adaptation: Adapt
     for i in range(chosen.shape[0]):
         longest += _look(board, adaptation, plans, i, options.waits)
     _take_price_plans(board, options, adaptation, plans)
-    wait = max(A_WAIT * np.exp(adaptation.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
+    wait = max(DELAY * np.exp(adaptation.delay) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.critical[i] or plans.key[i] < wait:
@@ -110,7 +110,9 @@ def _take_price_plans(board: Board, options: PlanOptions, adaptation: Adaptation
 
 @kernel
 def _write_due_load(board: Board, chosen: Ints, due_load: Floats) -> None:
-    """Write the load of the due work of other jobs times `WAIT_LOAD`, at most 1, (A,); with quotas that of the tenant.
+    """Write the load of the due work of other jobs times `WAIT_LOAD`, at most 1, (A,).
+
+    With quotas it is at least that of the other jobs of the tenant over its quota.
 
     A job that waits while GPUs are idle leaves its work to a time in which the GPUs may be short.
     """

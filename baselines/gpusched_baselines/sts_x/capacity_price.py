@@ -84,7 +84,7 @@ def clearing_price(
 ) -> float:
     """Return the least price, up to `price`, at which the jobs together want at most `FILLED` of the GPUs.
 
-    No job gives GPUs up for others at a price at which they stay idle. It is found by bisection of its logarithm. With
+    No job gives GPUs up for others at a price at which they stay idle. It is found by bisection of log(1 + price). With
     quotas or configurations of several nodes free GPUs need not be free for every job, and the price stays; with shared
     GPUs it is 0 if GPUs stay idle without a price, else it stays.
 

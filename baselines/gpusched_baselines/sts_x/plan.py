@@ -77,7 +77,7 @@ class Adaptation(NamedTuple):
         rate: Cost rates with which critical jobs are planned [€/s], (A, C).
         deferrable_rate: Cost rates by which the cheapest configuration of deferrable jobs is found [€/s], (A, C).
         same: Whether the cheapest configuration of a deferrable job is the same in every round.
-        max_deferral: Logarithm of a factor on the maximum deferral of a job.
+        delay: Logarithm of a factor on the delay over which the value of a second is taken.
         energy: Logarithms of factors where prices change or power has a cap, (ENERGY_CONTROLS,).
     """
 
@@ -85,7 +85,7 @@ class Adaptation(NamedTuple):
     rate: Floats
     deferrable_rate: Floats
     same: bool
-    max_deferral: float
+    delay: float
     energy: Floats
 
 

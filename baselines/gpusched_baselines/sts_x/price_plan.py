@@ -39,7 +39,7 @@ from gpusched_baselines.sts_x.plan import (
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
-MOST_PERIODS = 48  # of a plan; those after the first half are merged where there are more
+MOST_PERIODS = 48  # of a plan besides the present one; those after the first half are merged where there are more
 TURNS = 24  # steps of the subgradient method
 FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are wanted that there are
 AMONG_LEFT = 0.5  # part of the dual prices that counts where plans are made one after the other
@@ -84,7 +84,8 @@ def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: 
         timer: Written: when it is decided again [s], (A,).
 
     Returns:
-        Which jobs have such a plan, (A,): not those that must be late if they need all their epochs.
+        Which jobs have such a plan, (A,): those that meet their due date with a margin and a restart to spare, whatever
+        epochs they need.
     """
     total, configs, outlook = chosen.shape[0], adaptation.rate.shape[1], _outlook(board, chosen, adaptation)
     steps = (outlook.grid.shape[0] + 2) * configs
@@ -276,7 +277,7 @@ def _move_prices(outlook: Outlook, turn: int) -> None:
 
 @lean_kernel
 def _now(best: MarginalSteps, outlook: Outlook, i: int) -> int:
-    """Return the configuration of a plan in the present period, -1 for none: the largest one with `PART` of the time.
+    """Return the configuration of a plan in the present period, -1 for none: the fastest one with `PART` of the time.
 
     What takes less than `PART` of the period waits, unless it is all that the job needs.
     """

@@ -66,7 +66,7 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
             else:
                 rate[a, c] += (price - 1.0) * adaptation.rate[a, full]
                 deferrable[a, c] += (price - 1.0) * adaptation.deferrable_rate[a, full]
-    same, longest = adaptation.same, adaptation.max_deferral
+    same, longest = adaptation.same, adaptation.delay
     return Adaptation(adaptation.jobs, rate, deferrable, same, longest, adaptation.energy)
 
 
