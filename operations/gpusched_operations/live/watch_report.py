@@ -61,9 +61,6 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
         values["trace.where"] = [f'partition = "{seen.partition}"']
     if rules.file.own_gpu_types:
         values["gpu_types"] = [each.model_dump(exclude_unset=True) for each in rules.file.own_gpu_types]
-    restarts = [float(job.known["restart_s"]) for job in ran if job.known.get("restart_s") is not None]
-    if restarts:
-        values["restart_s"] = statistics.median(restarts)
     made = load_scenario(base)
     own = _own_applications(ran, made)
     names = sorted({job.known["application"] for job in ran if job.known})
@@ -71,6 +68,11 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
         values["applications"] = own
     if names:
         values["jobs.applications"] = names
+    restarts: dict[str, list[float]] = {}
+    for job in ran:
+        if job.known.get("restart_s") is not None:
+            restarts.setdefault(job.known["application"], []).append(float(job.known["restart_s"]))
+    values["restart_by_application"] = {name: statistics.median(each) for name, each in restarts.items()}
     made = made.replace(values)
     left = jobs_without_times(seen, made)
     if not left:

@@ -156,6 +156,7 @@ class ClusterWatch:
                     each: rules.seconds(known.application, configuration_of(each)) for each in known.configurations
                 }
                 described = {name: value for name, value in asdict(known).items() if name != "fields"}
+                described["restart_s"] = rules.restart_s(known)
                 self.journal.append("job", id=job.id, **described, seconds_per_epoch=seconds)
         for name, each in reported.items():
             if name in self._told and self._reported.get(name) != each:

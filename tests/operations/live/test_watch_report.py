@@ -68,6 +68,17 @@ def test_the_scenario_is_the_cluster_that_was_seen_with_the_rules_prices_and_app
     assert took[0] == pytest.approx(660.0, abs=0.51)  # it ran on two V100
 
 
+def test_restarts_of_the_replay_are_those_of_rules_comments_and_applications(tmp_path: Path) -> None:
+    rules = RULES | {"applications": {"mine": RULES["applications"]["mine"] | {"restart_s": 90.0}}}
+    jobs = [
+        PlayedJob(1, T, 1, ((T, T + 600, "v1"),), OWN),
+        PlayedJob(2, T, 1, ((T, T + 600, "v1"),), f"{APP} restart=120"),
+        PlayedJob(3, T, 1, ((T, T + 600, "v2"),), f"{OWN} restart=110"),
+    ]
+    scenario = scenario_of(watched(tmp_path, *jobs, rules=rules), tmp_path, JobRules.of(rules))
+    assert make_instance(scenario, seed=0).jobs.restart_s.tolist() == [100.0, 120.0, 100.0]  # the median of `mine`
+
+
 def test_a_job_on_a_gpu_type_without_times_of_its_application_is_left_out_and_named(tmp_path: Path) -> None:
     jobs = [
         PlayedJob(1, T, 1, ((T, T + 600, "v1"),), OWN),
