@@ -3,10 +3,11 @@
 A type costs more than its power: who takes it pushes others onto types that suit them less. The latest submissions are
 assigned to types v so that all of them fit into the time in which they came:
 
-    min Σ_j Σ_v y_jv k_jv   s.t. Σ_v y_jv = 1 for every job,  Σ_j y_jv w_jv ≤ ρ G_v T for every type,  y ≥ 0
+    min Σ_j Σ_v y_jv k_jv   s.t. Σ_v y_jv = 1 for every job,  Σ_j y_jv w_jv ≤ G_v max(ρ T, T_n) for every type,  y ≥ 0
 
 where k_jv and w_jv are the cost and the GPU-seconds of the job's expected epochs in its cheapest configuration of the
-type, tardiness included, and T is the time in which they came. The dual prices λ_v ≥ 0 of the types' GPU-seconds are
+type, tardiness included, T is the time in which they came (while these are all submissions, the mean time to their due
+dates more), and T_n the time in which all GPUs can do them. The dual prices λ_v ≥ 0 of the types' GPU-seconds are
 found by the subgradient method, at every submission from the prices before it. What counts is the price of a type
 beside that of others: the price of all GPUs is `capacity_price`.
 
@@ -41,8 +42,9 @@ UNKNOWN, OPTIONS, PRICED = range(3)  # what the memory of a job has of types: no
 def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
     """Return the adaptation with rates at which every GPU type has its price.
 
-    With quotas, one GPU type, or shared GPUs whose power does not follow utilisation, all prices stay: what a share
-    takes from others, and what a tenant may use, does not follow from the GPU-seconds of a type.
+    With quotas, one GPU type, or shared GPUs whose power does not follow utilisation, or that are of more than
+    `MOST_TYPES` types, all prices stay: what a share takes from others, and what a tenant may use, does not follow from
+    the GPU-seconds of a type.
     """
     configs, types = board.facts.configs, board.capacity.shape[0]
     shared, by_utilisation = sim.slots(board) > 0, is_by_utilisation(board)
