@@ -99,7 +99,7 @@ class ComparisonPlan:
             entered=tuple(made),
             seeds=numbers,
             reference=against,
-            workers=workers or settings.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
+            workers=workers or settings.workers or (default_workers() if backend is PROCESSES else backend.cores()),
             backend=backend,
             gpu_demands=_gpu_demands(chosen_workload.scenario),
             demands_given=demands is not None or settings.gpu_demands is not None,
@@ -124,7 +124,7 @@ def _policies_of_file(settings: ComparisonSettings, scenario: Scenario | None) -
     return {name: make_any_policy(name) for name in names}
 
 
-def _usual_workers() -> int:
+def default_workers() -> int:
     return min(MOST_WORKERS, os.cpu_count() or 1)
 
 

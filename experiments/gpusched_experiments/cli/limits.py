@@ -15,6 +15,7 @@ from gpusched_env.workload.mixture import variants_of
 from gpusched_env.workload.scenario.comparison import parse_seeds
 from gpusched_env.workload.tables import read_table
 from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli.comparison_plan import default_workers
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.comparison import Comparison, compare
@@ -100,7 +101,7 @@ def limits_command(
     limits: Annotated[
         str, typer.Option("--limits", help="Power limits as parts of a full busy GPU's power, separated by commas.")
     ] = USUAL,
-    workers: options.WorkersOption = 1,
+    workers: options.WorkersOption = None,
     given: options.ScenarioOptions,
 ) -> None:
     """Show what power limits of GPUs are worth: none, one for all GPUs, or one chosen for every job.
@@ -126,7 +127,11 @@ def limits_command(
     with counting(policy, len(choices) * len(chosen)) as bar:
         for name, maker in choices:
             runs = compare(
-                [make_any_policy(policy)], maker, chosen, workers=workers or 1, on_run=lambda _: bar.advance()
+                [make_any_policy(policy)],
+                maker,
+                chosen,
+                workers=workers or default_workers(),
+                on_run=lambda _: bar.advance(),
             )
             unlimited = unlimited or runs
             rows.append(Limited.of(name, runs, unlimited))
