@@ -68,11 +68,11 @@ def evaluate(
 
     The instance of a seed is `make_instance(scenario, seed)`, as for every other policy.
 
-    A model may let every job wait for ever. When no job runs, none is still to be submitted, and `patience` idle
-    reviews in a row (of `idle_review_s` each) have changed nothing, the dispatch rule of the reference policies decides
-    the round (the cheapest configuration that meets the due date, else the fastest that fits). So every episode ends,
-    the costs include the wait, and `Evaluation.forced` counts these decisions. The environment's own
-    `max_idle_reviews` and `step_limit` are not used.
+    A model may let every job wait for ever. When no job runs, none is still to be submitted, and `patience` events in a
+    row (timers, or idle reviews of `idle_review_s` each) have changed nothing, the dispatch rule of the reference
+    policies decides the round (the cheapest configuration that meets the due date, else the fastest that fits). So
+    every episode ends, the costs include the wait, and `Evaluation.forced` counts these decisions. The environment's
+    own `max_idle_reviews` and `step_limit` are not used.
 
     A perceptron of Stable-Baselines3 that takes its most probable action in an environment without wrappers of your own
     runs as `sb3:FILE` does, which is many times as fast as single steps of the environment.

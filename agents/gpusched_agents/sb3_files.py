@@ -26,7 +26,7 @@ OF_MANY = ("autoreset_mode", "max_episode_steps", "num_envs", "render_mode", "st
 
 
 def save_sb3(model: BaseAlgorithm, file: str | Path) -> None:
-    """Save a model, and beside it the id and the parameters of its environment; `sb3:FILE` then decides with these.
+    """Save a model, and next to it the id and the parameters of its environment; `sb3:FILE` then decides with these.
 
     Args:
         model: A model whose environments `gymnasium.make`, `make_vec_env` or `make_sb3_vec_env` made.

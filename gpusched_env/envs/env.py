@@ -118,11 +118,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             rewards are vectors for MO-Gymnasium, float64 (3,): minus energy cost [€], tardiness cost [€] and CO2 [kg].
         render_mode: None, `ansi` or `rgb_array`.
         max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
-            nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
-            apart unless a timer comes first.
+            nothing was still to be submitted, ≥ 1; None: never. Timers and other events count, however far apart.
         shared_features: Whether every configuration has the further features for shared clusters too: its speed if it
             were placed now, its priority, the cost of a switch, whether the job is opportunistic
-            (`CO_RUNNER_FEATURES`). With `memory` also what memory it would have and how many jobs beside it
+            (`CO_RUNNER_FEATURES`). With `memory` also what memory it would have and how many other jobs on its GPU
             (`MEMORY_FEATURES`).
         job_features: Number K of the other active jobs with the most pressure whose features are observed, each in a
             row (`JOBS_FEATURES`), ≥ 0.
@@ -275,7 +274,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
         Returns:
             Observation, reward, terminated, truncated, and info: `action_mask` (int8, as `action_masks`), `job` (index
-            of the current job, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
+            of the current job, -1 when terminated), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
             `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
             step truncated it by `max_idle_reviews`), `discount` (see `discount_rate`).
 
@@ -371,7 +370,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     @property
     def job(self) -> int:
-        """Index of the current job, -1 if the episode is over."""
+        """Index of the current job, -1 if the episode was terminated."""
         state = self._state
         return int(state.board.order[state.board.count[at.ASKED]]) if self._running else -1
 

@@ -78,7 +78,7 @@ def seed_round(seeds: Any, scenario: AnyScenario, source: Source) -> SeedRound |
     if seeds is None:
         return None
     if source.scenario is None:
-        raise InputError("seeds", seeds, "none beside an instance: every episode replays it")
+        raise InputError("seeds", seeds, "none together with an instance: every episode replays it")
     if isinstance(seeds, str):
         return SeedRound(_named(seeds, scenario, source.scenario))
     if not isinstance(seeds, Sequence | np.ndarray) or len(seeds) == 0:

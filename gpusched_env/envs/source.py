@@ -118,9 +118,9 @@ def arguments_of(scenario: Any, settings: Mapping[str, object] | None, instance:
 
 def _check_alone(scenario: Any, settings: Mapping[str, object] | None) -> None:
     if not isinstance(scenario, str) or scenario != USUAL:
-        raise InputError("scenario", getattr(scenario, "name", scenario), f"{USUAL!r}, left alone beside an instance")
+        raise InputError("scenario", getattr(scenario, "name", scenario), f"{USUAL!r}, not given with an instance")
     if settings is not None:
-        raise InputError("settings", settings, "none beside an instance: it is as it is")
+        raise InputError("settings", settings, "none together with an instance: it is as it is")
 
 
 MAX_IDLE_REVIEWS = 24

@@ -152,7 +152,7 @@ DEMAND_EUR = 12  # demand charges in `BILL` [€]
 PEAK_KW = 13  # largest mean power of an interval of this billing month so far [kW]
 INTERVAL_KWH = 14  # energy of the present interval so far [kWh]
 CAP_KW = 15  # cap on the power of the site now [kW]; inf: none
-NEXT_CAP_S = 16  # when it changes next, if policies have been told; else inf
+NEXT_CAP_S = 16  # when it changes next, if that was announced; else inf
 NEXT_CAP_KW = 17  # the cap from then on [kW]; else the present one
 KW = 18  # power of all nodes now, without what the PUE adds [kW]; 0 without a site
 CAP_FORCED_S = 19  # seconds for which jobs were throttled by the simulator, summed over jobs
@@ -205,10 +205,10 @@ COUNT_COLUMNS = 19
 SOFT_EUR = 0  # what a kWh above the cap costs in addition [€/kWh]; inf: the cap is hard
 SITE_COLUMNS = 1
 
-# caps: float64 (P, CAP_COLUMNS), the periods of the cap, hidden until policies are told; no rows without one.
+# caps: float64 (P, CAP_COLUMNS), the periods of the cap, hidden until they are announced; no rows without one.
 CAP_START_S = 0  # start of the period
 CAP_PERIOD_KW = 1  # the cap in it [kW]
-CAP_NOTICED_S = 2  # when policies are told
+CAP_NOTICED_S = 2  # when it is announced
 CAP_COLUMNS = 3
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.

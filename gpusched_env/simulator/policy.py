@@ -57,7 +57,7 @@ class JobPolicy(Policy, Protocol):
         """The order in which the round asks its jobs."""
 
     def choose(self, view: View, job: int) -> Choice:
-        """Choose for `job`, given what the jobs before it hold in this round; without any change."""
+        """Choose for `job`, given what the jobs before it hold in this round; it changes nothing but `view.memory`."""
 
 
 @runtime_checkable
@@ -157,7 +157,7 @@ class Asking:
         preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
             GPUs and only waiting ones are asked.
         job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
-        milestones: Each job begins a round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
+        milestones: Each job begins a round at this many equal fractions of its maximum epochs, ≥ 0 (0: never).
         idle_review_s: Step of the clock when nothing runs and nothing is pending [s], > 0.
         due_date_timers: Whether a job that would miss its due date as it runs, or waits, gets a round just before
             the cheapest configuration that would still meet it would miss it (in place of `set_timer`).

@@ -136,8 +136,8 @@ def test_what_are_no_seeds_is_named(kind: type, seeds: Any):
 def test_a_seed_out_of_its_range_an_instance_and_a_number_of_workloads_are_refused(kind: type):
     with refused("seeds[1]", -1):
         kind("tiny", seeds=[0, -1])
-    with refused("seeds", "test", "none beside an instance"):
+    with refused("seeds", "test", "none together with an instance"):
         kind(instance=make_instance(few_jobs(), 0), seeds="test")
     if kind is GpuAdaptationEnv:
-        with refused("workloads", 3, "left alone beside seeds"):
+        with refused("workloads", 3, "not given together with seeds"):
             kind("tiny", seeds="test", workloads=3)

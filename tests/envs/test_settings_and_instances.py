@@ -65,7 +65,7 @@ def test_many_environments_with_settings_are_made_in_every_mode(mode: str):
         ({"instance": "tiny"}, ("instance", "str")),
         ({"instance": OWN, "scenario": "tiny"}, ("scenario", "tiny")),
         ({"instance": OWN, "scenario": load_scenario("tiny")}, ("scenario", "tiny")),
-        ({"instance": OWN, "settings": SETTINGS}, ("settings", ANY, "none beside an instance")),
+        ({"instance": OWN, "settings": SETTINGS}, ("settings", ANY, "none together with an instance")),
     ],
 )
 def test_bad_settings_and_instances_are_one_error(make, arguments, said):

@@ -95,7 +95,7 @@ class MlpActor:
 
         Args:
             seen: The observations of each run, (steps, inputs).
-            wanted: What it should say in each run, (outputs,), from -1 to 1.
+            wanted: What it should return in each run, (outputs,), from -1 to 1.
         """
         targets = [np.arctanh(np.clip(each, -0.95, 0.95)) if self.squash else each for each in wanted]
         last = fit_layer([self.hidden(rows) for rows in seen], targets)

@@ -115,7 +115,7 @@ class TypeSetActor:
 
         Args:
             seen: The observations of each run, (steps, inputs).
-            wanted: What it should say in each run, (outputs,), from -1 to 1.
+            wanted: What it should return in each run, (outputs,), from -1 to 1.
         """
         contexts, types, prices, others = [], [], [], []
         for rows, said, names in zip(seen, wanted, gpu_types, strict=True):

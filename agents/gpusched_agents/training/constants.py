@@ -60,7 +60,7 @@ def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report
     Constants that are not surely cheaper than STS-X on the workloads that the search did not see, by one standard
     error, are 0: then the scenario is one of STS-X itself. So are those of drawn scenarios, which are not searched.
     Each search is kept in `constants.json` when it ends, so a run that is resumed goes on with the next one. Searches
-    that a training in a folder beside it has made are taken from there.
+    that a training in a neighbouring folder has made are taken from there.
     """
     groups = dict(_groups(config))
     common, controls = config.agent.begin == COMMON, config.network.controls
@@ -154,7 +154,7 @@ def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
 def imitate(
     found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessPool, controls: str = "round"
 ) -> Imitator:
-    """Return an actor that says the constants of each scenario, as well as its last layer can tell them apart.
+    """Return an actor that sets the constants of each scenario, as far as its last layer can distinguish them.
 
     The last layer is fitted by ridge regression to observations of runs with the constants, and then, as in DAgger
     (Ross, Gordon and Bagnell, 2011), also to those of runs with the actor itself. The other layers stay. All scenarios

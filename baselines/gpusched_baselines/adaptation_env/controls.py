@@ -109,7 +109,7 @@ def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> C
     """Return the controls that an action sets; an action of 0 changes nothing, to the last bit.
 
     Args:
-        action: Numbers from -1 to 1, (`control_count`,); their number tells the set.
+        action: Numbers from -1 to 1, (`control_count`,); the set follows from their number.
         configs: The configurations, (C, CONFIG_COLUMNS).
         gpu_types: Number of GPU types, V.
     """

@@ -50,7 +50,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
     - `saving`: the waste of STS-X alone on the same workload until the same time, less that of the agent, since the
       last step. Over an episode it sums to the cost of STS-X less that of the agent.
-    - `waste`: minus the waste of the agent. Over an episode it sums to minus the cost, less a constant of the instance.
+    - `waste`: minus the waste of the agent. Over an episode it sums to a constant of the instance minus the cost.
     - `cost`: minus energy cost and tardiness cost since the last step.
 
     Waste is the cost beyond the unavoidable cost: see `gpusched_baselines.adaptation_env.run.waste_until_now`. It is
@@ -108,7 +108,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self.source = source_of(scenario, settings, instance, types_of)
         self.seeds = seed_round(seeds, scenario, self.source)
         if seeds is not None and workloads != WORKLOADS:
-            raise InputError("workloads", workloads, f"{WORKLOADS}, left alone beside seeds")
+            raise InputError("workloads", workloads, f"{WORKLOADS}, not given together with seeds")
         self._source_key = self.source.identity()
         self._instance = self.source.make(0)
         types = self._types = types_of(self._instance)
@@ -161,7 +161,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         """Set the controls; STS-X then decides `rounds` rounds.
 
         Args:
-            action: The controls, (2 V + 8,).
+            action: The controls, (2 V + 8,), with other `controls` more: as many as `controls` has names.
 
         Returns:
             Observation, reward, terminated, False, and info: `time_s`; `energy_eur` and `tardiness_eur` of this step;
@@ -170,6 +170,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
         Raises:
             InputError: The action is not as many finite numbers as there are controls.
+            StalledError: Every job waits for ever.
             gymnasium.error.ResetNeeded: The episode is over, or none has begun.
         """
         run = self._run
@@ -218,7 +219,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         """Return the state for the next steps, as plain arrays: workload, place in `seeds`, actions and generator.
 
         Raises:
-            InputError: The episode replays an instance, which has no seed.
+            InputError: The episode replays an instance that `reset` was given.
             gymnasium.error.ResetNeeded: No episode has begun.
         """
         if self._run is None:

@@ -49,7 +49,7 @@ PoliciesOption = Annotated[
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
 ]
-JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first so many.")]
+JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first ones.")]
 WHERE = "Only jobs of the trace that meet this, such as 'gpus > 0' or 'state = COMPLETED'; repeatable."
 SetOption = Annotated[
     list[str] | None,
@@ -120,7 +120,7 @@ class ScenarioOptions:
     trace: Annotated[str | None, "Replay the jobs of this file; what it lacks comes from the scenario."] = None
     scenario: str = USUAL
     trace_format: Annotated[
-        str | None, f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; told by the file's columns if not given."
+        str | None, f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; recognised by the file's columns if not given."
     ] = None
     where: Annotated[list[str] | None, typer.Option("--where", metavar="CONDITION", help=WHERE)] = None
     skip_invalid: Annotated[bool, "Leave rows of the trace that are not valid out, and count them."] = False

@@ -82,7 +82,7 @@ def train_command(
 
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --agent ppo --steps 10000 --out runs/larger**
 
-    Every line has the cost of STS-X, STS and EDF on the same workloads beside the agent's. An agent that ends
+    Every line has the cost of STS-X, STS and EDF on the same workloads, and the agent's. An agent that ends
     costlier than EDF, or untrained, gets a warning. An agent that decides job by job is trained with
     Stable-Baselines3 itself, as in examples/train_maskable_ppo.py.
     """

@@ -146,7 +146,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
         Returns:
             Observations, rewards, float64 (N,), terminations, bool (N,), truncations, bool (N,), and infos: for
-            each key of a single environment's info an array of N, and beside it `_key`, bool (N,): whose it is.
+            each key of a single environment's info an array of N, and also `_key`, bool (N,): whose it is.
 
         Raises:
             InputError: An action is not in the action space; or a reward of your own returns no finite number: then, as
