@@ -7,7 +7,7 @@ import pytest
 
 from gpusched_baselines import capacity_bound
 from gpusched_baselines.sts_x.policy import StsX
-from gpusched_env import Configuration, Instance, Result, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Result, simulate
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster
@@ -58,6 +58,18 @@ def test_a_job_of_two_hours_pauses_in_the_costly_hour_between_unless_a_restart_c
     instance = one_gpu((4.0,), hourly(1.0, 1.2, 1.0, 9.0), hours=2.0)
     slow = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(1, 0.5 * HOUR)))
     assert run(slow).completion_s.tolist() == [2.0 * HOUR]
+
+
+def test_a_job_that_may_stop_early_does_not_leave_its_epochs_to_later_costlier_hours():
+    """Four hours at most, each eighth as likely to be enough; prices rise by 2 % an hour: the first four cost 4.12 €.
+
+    Weighed by the probability that the job still runs, later hours would look cheaper: it would begin after six.
+    """
+    instance = one_gpu((11.5,), hourly(*(1.0 + 0.02 * h for h in range(12))), hours=4.0)
+    eighths = EpochDistribution.from_masses([1.0 / 8.0] * 8)
+    result = run(replace(instance, jobs=replace(instance.jobs, distributions=(eighths,))))
+    assert result.start_s.tolist() == [0.0]
+    assert result.total_eur == pytest.approx(4.12)
 
 
 def test_prices_that_are_not_published_do_not_change_what_it_does():

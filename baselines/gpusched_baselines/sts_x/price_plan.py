@@ -2,11 +2,11 @@
 
 Every active job is planned over the periods until its due date, at the known and forecast prices of energy and at dual
 prices λ of the GPU time of every type in every period. Its plan is the sort of marginal-cost steps that the bounds use
-(`bounds.priced`), over the epochs that it may need at most, so that it meets its due date if it can. A period counts by
-the probability that the job still runs then. The dual prices rise where the plans together are expected to use more
-GPU time than there is: a few steps of the subgradient method, in every round from the beginning. Then the jobs are
-planned once more, one after the other by slack, over what those before them leave. What a plan has in the present
-period is what its job does now.
+(`bounds.priced`), over the epochs that it may need at most, so that it meets its due date if it can. All of them count:
+weighed by the probability that the job still runs then, later periods would always look cheaper than the present one.
+The dual prices rise where the plans together use more GPU time than there is: a few steps of the subgradient method, in
+every round from the beginning. Then the jobs are planned once more, one after the other by slack, over what those
+before them leave. What a plan has in the present period is what its job does now.
 """
 
 from __future__ import annotations
@@ -57,8 +57,7 @@ class Outlook(NamedTuple):
         held: Price of a held GPU, in the rates [€/s].
         there_is: GPU time of every type in each period [GPU · s], (V, K).
         prices: Dual prices [€ per GPU and s], (V, K).
-        used: GPU time that plans are expected to use, (V, K).
-        alive: Probability that a job still runs in a period, (A, K).
+        used: GPU time that plans use, (V, K).
         restart: Seconds of a restart of each job, (A,).
         demand: The jobs, as the bounds have them.
     """
@@ -69,7 +68,6 @@ class Outlook(NamedTuple):
     there_is: Floats
     prices: Floats
     used: Floats
-    alive: Floats
     restart: Floats
     demand: Demand
 
@@ -137,9 +135,8 @@ def _outlook(board: Board, chosen: Ints, adaptation: Adaptation) -> Outlook:
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
-    none, alive = np.zeros((types, periods)), np.ones((total, periods))
-    held = board.clock[at.GPU_EUR_PER_S]
-    return Outlook(grid, energy, held, there_is, none, none.copy(), alive, restart, demand)
+    none, held = np.zeros((types, periods)), board.clock[at.GPU_EUR_PER_S]
+    return Outlook(grid, energy, held, there_is, none, none.copy(), restart, demand)
 
 
 @kernel
@@ -202,7 +199,7 @@ def _plan_one(
     within: bool,
     scratch: tuple[MarginalSteps, MarginalSteps, MarginalSteps],
 ) -> None:
-    """Plan a job at the dual prices, and add what it is expected to use; its steps are the last of `scratch`.
+    """Plan a job at the dual prices, and add what it uses; its steps are the last of `scratch`.
 
     Going on as it runs saves a restart: it costs so much less in the present period.
 
@@ -219,7 +216,7 @@ def _plan_one(
         own = min(demand.rate[row, c], outlook.held * gpus)  # of the rate the price of held GPUs does not change
         energy = demand.rate[row, c] - own
         for k in range(periods):
-            rates[k, c] = (energy * outlook.energy[k] + own + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
+            rates[k, c] = energy * outlook.energy[k] + own + gpus * outlook.prices[v, k]
         if held == c:
             rates[0, c] *= max(0.0, 1.0 - outlook.restart[i] / (grid[1] - grid[0]))
         for k in range(periods if within else 0):
@@ -230,31 +227,14 @@ def _plan_one(
     best = scratch[2]
     best.size[0] = 0
     least_cost(demand, i, grid, rates, scratch[0], scratch[1], best)
-    _follow(board, outlook, chosen[i], i, best)
-
-
-@kernel
-def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
-    """Write the probability that a job runs in each period of its plan, and add the GPU time that it uses there."""
-    periods, demand = outlook.energy.shape[0], outlook.demand
-    epochs = np.zeros(periods)
-    for s in range(best.size[0]):
-        if best.where[s, PERIOD] < periods:
-            epochs[best.where[s, PERIOD]] += best.amount[s, EPOCHS]
-    curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
-    now = curve.survival[sim.bin_of(curve.edges, done / largest)]
-    for k in range(periods):
-        half = min(1.0, (done + 0.5 * epochs[k]) / largest)
-        outlook.alive[i, k] = curve.survival[sim.bin_of(curve.edges, half)] / now if now > 0.0 else 1.0
-        done += epochs[k]
     for s in range(best.size[0]):
         k = best.where[s, PERIOD]
         if k < periods:
-            seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS] * outlook.alive[i, k]
+            seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS]
             low, high = best.where[s, LOW], best.where[s, HIGH]
-            outlook.used[demand.type[high], k] += seconds * demand.gpus[demand.row[i], high]
+            outlook.used[demand.type[high], k] += seconds * demand.gpus[row, high]
             if low >= 0:
-                outlook.used[demand.type[low], k] -= seconds * demand.gpus[demand.row[i], low]
+                outlook.used[demand.type[low], k] -= seconds * demand.gpus[row, low]
 
 
 @kernel
