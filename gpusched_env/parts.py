@@ -20,7 +20,7 @@ def part_of(mechanism: str, part: str) -> ModuleType:
 
     Args:
         mechanism: A folder of `gpusched_env.mechanisms`, or, with a dot, the name of another package.
-        part: The module: `model`, `scenario`, `kernels`, `names`, `features` or `audit`.
+        part: The module: `model`, `scenario`, `kernels`, `names`, `features`, `futures` or `audit`.
 
     Raises:
         InputError: There is no such package, or it has no such module.

@@ -33,10 +33,11 @@ class Rates:
 
     Attributes:
         node: r_v(u), the cost rate of a node of type v with u busy GPUs [€/s], (V, G + 1).
-        planning: Planned cost rate of an application on a configuration, alone on its node: r_v(g) · f [€/s], (A, C);
-            of a spread one alone on as few nodes as it can be. What its GPUs draw less than busy ones is subtracted.
-        least: Its least cost rate, in a full node: min over u ≥ g of r_v(u) · g/u · f, less the same [€/s], (A, C); inf
-            where its type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the
+        planning: Planned cost rate of an application on a configuration, alone on its nodes: r_v(g) · k · f [€/s],
+            (A, C); of a spread one alone on as few nodes as it can be. What its GPUs draw less than busy ones is
+            subtracted.
+        least: Its least cost rate, in full nodes: min over u ≥ g of r_v(u) · g/u · k · f, less the same [€/s], (A, C);
+            inf where its type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the
             bounds must use these rates.
     """
 
@@ -125,7 +126,8 @@ def write_config_rates(
 ) -> None:  # fmt: skip
     """Write the planning rates and the least rates of configurations from the cost rates of nodes (see `Rates`).
 
-    `saved` is the planned saving [kW], (A, C) or (0, 0), at a price of energy [€/kWh] and a PUE, (2,).
+    `saved` is the planned saving [kW], (A, C) or (0, 0), at a `price` as `write_node_rates` has it (energy [€/kWh],
+    PUE, and a number that is not used here), (3,).
     """
     most = node.shape[1] - 1
     for c in range(configs.shape[0]):
@@ -154,7 +156,7 @@ def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the rate with which policies plan, that of a job alone on its node: r_v(g) · f, less its saving [€/s].
+    """Return the rate with which policies plan, of a job alone on its nodes: r_v(g) · k · f, less its saving [€/s].
 
     The shape is (A, C).
     """

@@ -1,7 +1,7 @@
 """The hooks of the simulator, in the order in which a run meets them.
 
-Functions of mechanisms have the same arguments. A value that is not known yet is NaN, or -1 for a whole number: a
-mechanism to which the question belongs answers it, and the core does where none did.
+Functions of mechanisms have the same arguments. A value that is not known yet is NaN, or -1 for a whole number
+(-2 of `next_held`): a mechanism to which the question belongs answers it, and the core does where none did.
 """
 # mypy: disable-error-code="empty-body"
 

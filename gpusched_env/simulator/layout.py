@@ -36,7 +36,7 @@ RESTART_S = 25  # seconds without progress after a change of place, or any chang
 ANCHOR_EPOCHS = 26  # epochs done when the present speed began
 ANCHOR_S = 27  # from when on the present speed makes progress
 SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if the job is faster than planned
-PREFERRED_NODE = 29  # node on which placement puts the job if it fits; OLD_NODE unless a policy clears it (`rounds`)
+PREFERRED_NODE = 29  # node on which placement puts the job if it fits; OLD_NODE unless a policy clears it (`placement`)
 PREFERRED_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
@@ -44,7 +44,7 @@ EDGES = 33  # row of `edges` with the bins of its distribution
 STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
-LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`), or NO_MARK
+LAST_NODES = 37  # mark of these nodes (`held_nodes.mark_of`), or NO_MARK
 OPPORTUNISTIC = 38  # 1 if it is opportunistic: it gets the GPUs that guaranteed jobs leave; a label for policies
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
@@ -54,7 +54,7 @@ MOVING_S = 43  # seconds more that continuing takes it for each further GPU on a
 POOL_NODE = 44  # node whose host memory has room for its state while it is paused, or -1
 BESIDE = 45  # mark of the jobs on its shared GPUs beside it, where limits follow with a delay (`adaptation`)
 PROFILED = 46  # 1 if shares are open to it because its application was profiled; 0 without profiling
-JOB_COLUMNS = 47  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread_gpus`)
+JOB_COLUMNS = 47  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread`)
 
 NO_MARK = -1.0  # in LAST_NODES: the state is not where it was, so that the job restarts everywhere
 

@@ -113,7 +113,7 @@ class Result:
         completion_s: Completion time C_j of every job [s], (J,).
         job_energy_eur: Energy cost attributed to every job [€], (J,); sums to `energy_eur`.
         job_tardiness_eur: Tardiness cost of every job [€], (J,).
-        switches: Changes of configuration or node after the first start, pauses included, (J,).
+        switches: Changes of GPUs or place after the first start, pauses included, power limits not, (J,).
         rounds: Number of decision rounds.
         decision_s: Seconds of wall clock that the policy took in all; NaN if not measured (run by an agent).
         cap_forced_s: Seconds for which jobs were throttled by the simulator to keep a hard cap, summed over jobs.

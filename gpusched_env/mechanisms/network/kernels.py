@@ -164,7 +164,7 @@ def total_rate(board: Board, rate: float) -> float:
 
 @lean_kernel
 def speed_if_placed(board: Board, job: int, config: int, speed: float) -> float:
-    """Return the speed of a job on several whole nodes, with the machines that are on now; 1 if it always has help."""
+    """Return the speed of a job on several whole nodes, with the machines that are on now; 1 without help."""
     configs = board.facts.configs
     several = configs[config, at.CONFIG_NODES] > 1 and configs[config, at.CONFIG_UNITS] == 0
     if not several or configs[config, at.CONFIG_SPREAD] > 0 or board.facts.iteration.shape[0] == 0:
