@@ -34,7 +34,9 @@ STORED = RESULTS / "canaries.csv"
 LEFT_OUT = ("failures",)
 """Tracks without a canary: a mechanism that compiles a build of its own."""
 _PRICED: dict[str, object] = {"jobs.count": 30}
-FEWER: dict[str, dict[str, object]] = {"day-ahead": _PRICED, "day-ahead-caiso": _PRICED, "two-prices": _PRICED}
+PRICED = ("day-ahead", "day-ahead-caiso", "two-prices")
+"""Tracks with prices by period. A table without a column of tracks is of workloads without such prices."""
+FEWER: dict[str, dict[str, object]] = dict.fromkeys(PRICED, _PRICED)
 """Settings of a smaller workload of tracks whose runs take long: each round plans by many prices, or 20,000 jobs."""
 FEWER["fleet"] = {
     "cluster.pools": [
@@ -151,7 +153,8 @@ def old_policies(folder: Path) -> dict[str, str]:
     """Return the policies of a table whose costs changed after its record, each with the commit of the change."""
     made = next((_commit_of(folder / name) for name in RECORDS if (folder / name).is_file()), "")
     shown, tracks = _shown(folder / "table.csv")
-    own = [each for each in stored() if each.policy in shown and (not tracks or each.track in tracks)]
+    known = [each for each in stored() if each.policy in shown]
+    own = [each for each in known if (each.track in tracks if tracks else each.track not in PRICED)]
     return {each.policy: each.since for each in own if not (made and _is_before(each.since, made))}
 
 

@@ -41,7 +41,7 @@ def test_a_table_is_old_if_a_policy_of_it_changed_after_its_commit(tmp_path, mon
     order = {"first": 0, "a1": 1, "later": 2, "b2": 3, "last": 4}
     stored = [
         CANARY("slack", "edf", 1.0, "a1"), CANARY("slack", "sts-x", 1.0, "b2"), CANARY("slack", "sts", 1.0, "b2"),
-        CANARY("busy", "edf", 1.0, "b2"), CANARY("busy", "sts", 1.0, "a1"),
+        CANARY("busy", "edf", 1.0, "b2"), CANARY("busy", "sts", 1.0, "a1"), CANARY("day-ahead", "edf", 1.0, "last"),
     ]  # fmt: skip
     inside = old_policies.__globals__
     monkeypatch.setitem(inside, "stored", lambda: stored)
@@ -61,6 +61,8 @@ def test_a_table_is_old_if_a_policy_of_it_changed_after_its_commit(tmp_path, mon
     made = folder(tmp_path, "later", "sts")
     (made / "table.csv").write_text("policy,total_eur\nsts,1\n")  # of all tracks, the last of which is as it was
     assert old_policies(made) == {"sts": "b2"}
+    (made / "table.csv").write_text("policy,total_eur\nedf,1\n")  # of no track with prices by period
+    assert old_policies(made) == {"edf": "b2"}
     assert SCRIPT["described"]({"sts-x": "b2" * 20, "edf": "a1" * 20}).endswith(": sts-x (b2b2b2b2), edf (a1a1a1a1)")
 
 
