@@ -38,10 +38,10 @@ def two_types(due_h: float) -> Instance:
 
 
 def test_factors_of_1_change_nothing():
-    said = unadapted(3, np.array([[1.0, 2.0]]))
-    assert not said.jobs.any()
-    assert said.jobs.shape == (3, 5)
-    assert (said.rate.tolist(), said.deferrable_rate.tolist(), said.same, said.delay) == (
+    found = unadapted(3, np.array([[1.0, 2.0]]))
+    assert not found.jobs.any()
+    assert found.jobs.shape == (3, 5)
+    assert (found.rate.tolist(), found.deferrable_rate.tolist(), found.same, found.delay) == (
         [[1, 2]],
         [[1, 2]],
         True,
@@ -91,8 +91,8 @@ def test_a_job_with_more_weight_pays_for_the_best_of_what_fits():
     jobs = [hours_job(0.0, {TWO: 10.0}, 1000.0), hours_job(0.0, {ONE: 1.0, TWO: 0.7, FOUR: 0.3}, 1.0)]
     instance = kilowatt_cluster(jobs, [4], [ONE, TWO, FOUR])
     free = {PRICE: -20.0}
-    assert held(simulate(instance, Given(said=free))) == ["Vx2", "Vx1"]
-    assert held(simulate(instance, Given(said=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
+    assert held(simulate(instance, Given(logs=free))) == ["Vx2", "Vx1"]
+    assert held(simulate(instance, Given(logs=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
 
 
 def test_a_running_job_with_a_higher_restart_penalty_stays_if_what_fits_is_not_worth_one():
@@ -110,8 +110,8 @@ def test_a_running_job_with_a_higher_restart_penalty_stays_if_what_fits_is_not_w
     instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(3, 36.0)))
     free = {PRICE: -20.0}
     stays = free | {(1, RESTART): np.log(10.0)}
-    assert held_by(simulate(instance, Given(waits=False, said=free)), 1)[:2] == ["Vx1", "Vx2"]
-    assert held_by(simulate(instance, Given(waits=False, said=stays)), 1) == ["Vx1"]
+    assert held_by(simulate(instance, Given(waits=False, logs=free)), 1)[:2] == ["Vx1", "Vx2"]
+    assert held_by(simulate(instance, Given(waits=False, logs=stays)), 1) == ["Vx1"]
 
 
 def held_by(result: Result, job: int) -> list[str]:
@@ -124,25 +124,25 @@ def test_a_late_job_with_a_large_order_factor_comes_first(control):
     """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
     instance = late_pair()
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Given(said={(0, control): np.log(4.9)}))) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Given(said={(0, control): np.log(5.1)}))) == [0.0, 10.0]
-    assert starts_h(simulate(instance, Given(said={(1, control): -np.log(5.1)}))) == [0.0, 10.0]
-    assert starts_h(simulate(instance, Given(said={control: 1.0}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Given(logs={(0, control): np.log(4.9)}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Given(logs={(0, control): np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Given(logs={(1, control): -np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Given(logs={control: 1.0}))) == [1.0, 0.0]
 
 
 def test_a_critical_job_in_time_with_a_large_order_factor_comes_first():
     """Both start within 1 % of their hour; the first one's slack is 0.002 h, the second one's 0.004."""
     instance = kilowatt_cluster([hours_job(1.002, {ONE: 1.0}), hours_job(1.004, {ONE: 1.0})], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [0.0, 1.0]
-    assert starts_h(simulate(instance, Given(said={(1, ORDER): np.log(1.9)}))) == [0.0, 1.0]
-    assert starts_h(simulate(instance, Given(said={(1, ORDER): np.log(2.1)}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Given(logs={(1, ORDER): np.log(1.9)}))) == [0.0, 1.0]
+    assert starts_h(simulate(instance, Given(logs={(1, ORDER): np.log(2.1)}))) == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(("factor", "start_h"), [(1.0, 2.99), (10.0, 2.9), (0.1, 2.999)])
 def test_a_job_that_waits_is_critical_at_the_adapted_slack(factor, start_h):
     """It does not fill a node of two GPUs alone, so it waits until 1 % of its hour before its latest start, 3 h."""
     instance = kilowatt_cluster([hours_job(4.0, {ONE: 1.0})], [2], [ONE])
-    result = simulate(instance, Given(said={MARGIN: np.log(factor)}))
+    result = simulate(instance, Given(logs={MARGIN: np.log(factor)}))
     assert starts_h(result) == [pytest.approx(start_h, abs=2e-3 * factor)]
     assert result.late_jobs == 0
 
@@ -152,8 +152,8 @@ def test_a_job_with_more_weight_pays_for_being_in_time():
     pays."""
     instance = kilowatt_cluster([hours_job(0.9, {ONE: 1.0, TWO: 0.9}, 3.6)], [2], [ONE, TWO])
     assert held(simulate(instance, StsX())) == ["Vx1"]
-    assert held(simulate(instance, Given(said={WEIGHT: np.log(2.1)}))) == ["Vx1"]
-    assert held(simulate(instance, Given(said={WEIGHT: np.log(2.3)}))) == ["Vx2"]
+    assert held(simulate(instance, Given(logs={WEIGHT: np.log(2.1)}))) == ["Vx1"]
+    assert held(simulate(instance, Given(logs={WEIGHT: np.log(2.3)}))) == ["Vx2"]
 
 
 def test_a_job_with_a_lower_price_of_short_gpus_takes_more_of_them():
@@ -161,7 +161,7 @@ def test_a_job_with_a_lower_price_of_short_gpus_takes_more_of_them():
     jobs = [hours_job(0.7, {ONE: 1.0, TWO: 0.7}, 3.6)] * 8
     instance = kilowatt_cluster(jobs, [2] * 4, [ONE, TWO])
     assert set(held(simulate(instance, StsX()))) == {"Vx1"}
-    assert set(held(simulate(instance, Given(said={PRICE: -20.0})))) == {"Vx2"}
+    assert set(held(simulate(instance, Given(logs={PRICE: -20.0})))) == {"Vx2"}
     assert set(held(simulate(instance, StsX(priced=False)))) == {"Vx2"}
 
 
@@ -171,8 +171,8 @@ def test_a_running_job_with_a_higher_restart_penalty_stays():
     instance = kilowatt_cluster(jobs, [2], [ONE, TWO])
     instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(2, 60.0)))
     assert simulate(instance, StsX()).switches.tolist() == [1, 0]
-    assert simulate(instance, Given(said={RESTART: 5.0})).switches.tolist() == [0, 0]
-    assert simulate(instance, Given(said={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
+    assert simulate(instance, Given(logs={RESTART: 5.0})).switches.tolist() == [0, 0]
+    assert simulate(instance, Given(logs={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
 
 
 def test_with_a_longer_delay_the_value_of_time_is_that_after_a_longer_wait():

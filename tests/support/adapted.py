@@ -48,17 +48,17 @@ def randomised(instance: Instance, seed: int, scale: float = 1.0) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given(StsX):
-    """STS-X that is told the same in every round.
+    """STS-X with the same adaptation in every round.
 
     Args:
-        said: Logarithms of factors: by control for all jobs, or by job and control.
+        logs: Logarithms of factors: by control for all jobs, or by job and control.
         critical: Factors on the rates of configurations for critical jobs, by index.
         deferrable: Likewise for deferrable jobs.
         delay: Logarithm of the factor on the delay over which the value of a second is taken.
-        from_s: From when on it is told all that [s].
+        from_s: From when on it has this adaptation [s]; STS-X before.
     """
 
-    said: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
+    logs: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
     critical: Mapping[int, float] = field(default_factory=dict)
     deferrable: Mapping[int, float] = field(default_factory=dict)
     delay: float = 0.0
@@ -69,7 +69,7 @@ class Given(StsX):
         jobs, critical, deferrable = np.zeros((len(active), CONTROLS)), rate.copy(), rate.copy()
         if board.clock[at.NOW] < self.from_s:
             return Adaptation(jobs, critical, deferrable, not self.deferrable, 0.0, np.zeros(ENERGY_CONTROLS))
-        for where, value in self.said.items():
+        for where, value in self.logs.items():
             rows, control = (slice(None), where) if isinstance(where, int) else (active == where[0], where[1])
             jobs[rows, control] = value
         for rates, factors in ((critical, self.critical), (deferrable, self.deferrable)):

@@ -138,13 +138,13 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
         board: The board at the beginning of a round, with the times with which STS-X plans.
         rate: Cost rates with which STS-X plans [€/s], (A, C).
     """
-    said = np.empty((board.count[at.ACTIVE], CONTROLS))
-    said[:] = controls.jobs
+    logs = np.empty((board.count[at.ACTIVE], CONTROLS))
+    logs[:] = controls.jobs
     if len(controls.by_feature):
-        said += job_features(board, rate)[:, SEEN] @ controls.by_feature
+        logs += job_features(board, rate)[:, SEEN] @ controls.by_feature
     power = np.exp(controls.energy[of.POWER])  # exactly 1 at 0
     rates = rate * (controls.critical * power), rate * (controls.deferrable * power)
-    return Adaptation(said, *rates, not controls.priced, controls.delay, controls.energy)
+    return Adaptation(logs, *rates, not controls.priced, controls.delay, controls.energy)
 
 
 @kernel

@@ -26,7 +26,7 @@ RANKED = (
 )
 """Policies of the leaderboard: not those for traces, for caps and power limits, nor of queues and time slices.
 
-Nor what knows the needs, nor rollout: the first alone takes eight hours.
+`--hindsight`, which takes eight hours, and rollout are left out.
 """
 NOT_STORED = "agents"
 """An experiment on which no page depends."""
