@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
@@ -102,7 +103,7 @@ class ImportGraph:
         return tuple(sorted(".".join((package, *path.parts)).removesuffix(".__init__") for path in paths))
 
     def digests(self, modules: Iterable[str]) -> Iterator[tuple[str, str]]:
-        """Yield the name and SHA-256 of these modules and of the tables in the folders of their packages, in order."""
+        """Yield the name and digest of these modules and of the tables in the folders of their packages, in order."""
         folders: dict[str, Path] = {}
         for module in sorted(modules):
             file = self._file(module)
@@ -117,8 +118,10 @@ class ImportGraph:
                 yield f"{package}/{path.relative_to(folder).as_posix()}", self.digest(path)
 
     def digest(self, path: Path) -> str:
+        """Return the SHA-256 of a table, or of a module's code: comments, docstrings and line breaks do not count."""
         if path not in self._digests:
-            self._digests[path] = sha256(path.read_bytes()).hexdigest()
+            content = path.read_bytes()
+            self._digests[path] = sha256(_code_of(content) if path.suffix == ".py" else content).hexdigest()
         return self._digests[path]
 
     def source(self, module: str) -> str:
@@ -147,6 +150,15 @@ class ImportGraph:
             files = () if place is None else (place / "__init__.py", place.with_name(f"{place.name}.py"))
             self._files[module] = next((file for file in files if file.is_file()), None)
         return self._files[module]
+
+
+def _code_of(source: bytes) -> bytes:
+    """Return the syntax tree of a module as text, without its docstrings."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
+            node.body = node.body if ast.get_docstring(node, clean=False) is None else node.body[1:]
+    return ast.dump(tree).encode()
 
 
 def _tables(folder: Path) -> list[Path]:

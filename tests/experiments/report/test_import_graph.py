@@ -78,6 +78,25 @@ def test_contents_are_sources_and_tables_and_the_same_wherever_the_packages_lie(
     assert [name for name, _ in digests if "/" in name] == ["gpusched_env.model/tables/times.csv"]
 
 
+@pytest.mark.parametrize(
+    ("source", "same"),
+    [
+        ('def half(x):\n    """Return half of it."""\n    return x / 2\n', True),
+        ("def half(x):\n    # so many\n    return (\n        x / 2\n    )\n", True),
+        ("def half(x):\n    return x / 3\n", False),
+        ("def half(y):\n    return y / 2\n", False),
+        ('def half(x):\n    "a" + "b"\n    return x / 2\n', False),
+        ("", False),
+    ],
+)
+def test_comments_docstrings_and_line_breaks_of_a_module_do_not_count(tmp_path, source, same):
+    files = tmp_path / "half.py", tmp_path / "other.py"
+    files[0].write_text("def half(x):\n    return x / 2\n")
+    files[1].write_text(source)
+    graph = ImportGraph({})
+    assert (graph.digest(files[0]) == graph.digest(files[1])) == same
+
+
 def imports_by_syntax(source: str) -> set[str]:
     """Return the modules of all imports of our packages that are not for types only."""
     tree = ast.parse(source)
