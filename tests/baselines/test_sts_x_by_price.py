@@ -72,6 +72,18 @@ def test_a_job_that_may_stop_early_does_not_leave_its_epochs_to_later_costlier_h
     assert result.total_eur == pytest.approx(4.12)
 
 
+@pytest.mark.parametrize(("due_h", "start_h"), [(9.0, 2.0), (3.5, 1.0)])
+def test_a_job_with_time_powers_on_no_node_alone_and_runs_once_one_is_on(due_h, start_h):
+    """A node of two GPUs draws 10 kW more while it is on: a job of 1 h and a second one that must run in hour 2.
+
+    The first one, if it is due after 9 h, waits for the node; with 3.5 h it powers it on in the hour that is cheapest.
+    """
+    prices = hourly(3.0, 1.0, 1.5, *(3.0,) * 9)
+    jobs = [hours_job(due_h, {ONE: 1.0}), replace(hours_job(3.01, {ONE: 1.0}), submission_s=2.0 * HOUR)]
+    result = run(kilowatt_cluster(jobs, [2], [ONE], base_w=10_000.0).with_mechanisms(prices))
+    assert result.start_s.tolist() == [start_h * HOUR, 2.0 * HOUR]
+
+
 def test_prices_that_are_not_published_do_not_change_what_it_does():
     """Only the present hour is known; then two series that differ later give the same first hour."""
     series = [hourly(1.0, *later, known_h=0.0) for later in ((9.0,) * 6, (0.1,) * 6)]

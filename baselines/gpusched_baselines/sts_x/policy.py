@@ -61,6 +61,8 @@ from gpusched_env.simulator.kernels import (
     threaded_kernel,
 )
 
+MOST_SLACK = 3.0  # with plans over periods of prices: a job with more, in worst-case times, powers on no node alone
+
 
 @threaded_kernel
 def plan_round(board: Board, options: PlanOptions, adaptation: Adaptation) -> None:
@@ -194,10 +196,12 @@ def _place_job(
             else:
                 plans.timer[i] = _put_what_fits(board, plans, i, scale, options, adaptation, scratch)
         return
+    by_price = sees_prices(board, options)
     largest = board.capacity[board.facts.configs[first, at.CONFIG_TYPE], at.LARGEST]
     fills_node = demand >= largest or sim.keeps_config(board, job, first)
-    if _put(board, job, first, fills_node or sees_prices(board, options)):
-        plans.timer[i] = plans.timer[i] if sees_prices(board, options) else np.inf
+    has_time = plans.key[i] >= MOST_SLACK * of.epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
+    if _put(board, job, first, fills_node or (by_price and not has_time)):
+        plans.timer[i] = plans.timer[i] if by_price else np.inf
     elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
         _put(board, job, _kept(board, plans, i), True)
 

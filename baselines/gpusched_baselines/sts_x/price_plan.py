@@ -4,9 +4,10 @@ Every active job is planned over the periods until its due date, at the known an
 prices λ of the GPU time of every type in every period. Its plan is the sort of marginal-cost steps that the bounds use
 (`bounds.priced`), over the epochs that it may need at most, so that it meets its due date if it can. All of them count:
 weighed by the probability that the job still runs then, later periods would always look cheaper than the present one.
-The dual prices rise where the plans together use more GPU time than there is: a few steps of the subgradient method, in
-every round from the beginning. Then the jobs are planned once more, one after the other by slack, over what those
-before them leave. What a plan has in the present period is what its job does now.
+The dual prices rise where the plans together are expected to use more GPU time than there is: a few steps of the
+subgradient method, in every round from the beginning. Then the jobs are planned once more, one after the other by
+slack, over what those before them are expected to leave. What a plan has in the present period is what its job does
+now.
 """
 
 from __future__ import annotations
@@ -42,7 +43,6 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 MOST_PERIODS = 48  # of a plan besides the present one; those after the first half are merged where there are more
 TURNS = 24  # steps of the subgradient method
 FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are wanted that there are
-AMONG_LEFT = 0.5  # part of the dual prices that counts where plans are made one after the other
 PART = 0.3  # of the present period that a plan must use to use all of it; and of that, a configuration
 LEAST_PRICE = 0.05  # of the mean price: the least in plans, where an agent widens the differences
 MARGIN = 0.02  # of the worst-case time: how long before its due date a plan ends
@@ -57,7 +57,7 @@ class Outlook(NamedTuple):
         held: Price of a held GPU, in the rates [€/s].
         there_is: GPU time of every type in each period [GPU · s], (V, K).
         prices: Dual prices [€ per GPU and s], (V, K).
-        used: GPU time that plans use, (V, K).
+        used: GPU time that plans are expected to use, (V, K).
         restart: Seconds of a restart of each job, (A,).
         demand: The jobs, as the bounds have them.
     """
@@ -99,7 +99,7 @@ def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: 
             _plan_one(board, outlook, chosen, i, False, scratch)
         _move_prices(outlook, turn)
     outlook.used[:] = 0.0
-    outlook.prices[:] *= AMONG_LEFT * energy_factor(adaptation, GPU_TIME)
+    outlook.prices[:] *= energy_factor(adaptation, GPU_TIME)
     for i in sim.ranked(slack, total):
         _plan_one(board, outlook, chosen, i, True, scratch)
         if planned[i]:
@@ -199,7 +199,7 @@ def _plan_one(
     within: bool,
     scratch: tuple[MarginalSteps, MarginalSteps, MarginalSteps],
 ) -> None:
-    """Plan a job at the dual prices, and add what it uses; its steps are the last of `scratch`.
+    """Plan a job at the dual prices, and add what it is expected to use; its steps are the last of `scratch`.
 
     Going on as it runs saves a restart: it costs so much less in the present period.
 
@@ -227,10 +227,27 @@ def _plan_one(
     best = scratch[2]
     best.size[0] = 0
     least_cost(demand, i, grid, rates, scratch[0], scratch[1], best)
+    _add_used(board, outlook, chosen[i], i, best)
+
+
+@kernel
+def _add_used(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
+    """Add the GPU time that a plan is expected to use: of each period, by the probability that the job runs then."""
+    demand, periods, row = outlook.demand, outlook.energy.shape[0], outlook.demand.row[i]
+    curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    now, alive = curve.survival[sim.bin_of(curve.edges, done / largest)], np.zeros(periods)
+    for s in range(best.size[0]):
+        if best.where[s, PERIOD] < periods:
+            alive[best.where[s, PERIOD]] += best.amount[s, EPOCHS]
+    for k in range(periods):
+        epochs = alive[k]
+        half = min(1.0, (done + 0.5 * epochs) / largest)
+        alive[k] = curve.survival[sim.bin_of(curve.edges, half)] / now if now > 0.0 else 1.0
+        done += epochs
     for s in range(best.size[0]):
         k = best.where[s, PERIOD]
         if k < periods:
-            seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS]
+            seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS] * alive[k]
             low, high = best.where[s, LOW], best.where[s, HIGH]
             outlook.used[demand.type[high], k] += seconds * demand.gpus[row, high]
             if low >= 0:

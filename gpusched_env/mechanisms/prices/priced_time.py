@@ -16,6 +16,7 @@ from gpusched_env.simulator.events import next_multiple
 from gpusched_env.simulator.run import Board, Hidden
 
 WEEK_S, WORKING_DAYS, HISTORY_DAYS = 7 * DAY_S, 5, 28
+LEVEL_LEFT = 0.8  # part of a difference of the price of a day from its forecast that is left after a day
 
 
 @kernel
@@ -153,18 +154,41 @@ def forecast_of(board: Board, period: int) -> float:
     """Forecast the price of a kWh of the nodes in a period that is not published, PUE included [€/kWh].
 
     It is the mean of the same hours of those of the 28 days before that are published and of the same type, working day
-    or weekend; without one, of all 28 days; without history the reference price. The noise of the period multiplies it.
+    or weekend; without one, of all 28 days; without history the reference price. The latest published day over the
+    forecast of it multiplies it, in part (`_level`), and so does the noise of the period.
     """
-    mean, noise = _same_hours(board, period, True), board.prices[period, at.PERIOD_NOISE]
-    return (board.clock[at.PRICE] * board.clock[at.PUE] if np.isnan(mean) else mean) * noise
+    return _forecast_at(board, period, _level(board))
 
 
 @kernel
-def _same_hours(board: Board, period: int, priced: bool) -> float:
-    """Return the mean of price times PUE, or of the PUE, in the hours that forecast a period; NaN: there are none."""
-    prices, monday, known = board.prices, board.tariff[at.MONDAY_S], known_until_s(board)
+def _forecast_at(board: Board, period: int, level: float) -> float:
+    """Return `forecast_of`, given the `_level` of the latest published day."""
+    prices, known = board.prices, known_until_s(board)
     start = prices[period, at.PERIOD_START]
-    length = min(period_end(prices, period) - start, DAY_S)
+    mean = _same_hours(board, start, period_end(prices, period) - start, True)
+    if np.isnan(mean):
+        return board.clock[at.PRICE] * board.clock[at.PUE] * prices[period, at.PERIOD_NOISE]
+    days = (start - known) / DAY_S + 0.5
+    return mean * (1.0 + LEVEL_LEFT**days * (level - 1.0)) * prices[period, at.PERIOD_NOISE]
+
+
+@kernel
+def _level(board: Board) -> float:
+    """Return the mean price of the latest published day over what its forecast was; 1 without history."""
+    if not board.has_prices or board.prices.shape[0] == 0:
+        return 1.0
+    begin = known_until_s(board) - DAY_S
+    if begin == np.inf or begin < board.prices[0, at.PERIOD_START]:
+        return 1.0
+    forecast = _same_hours(board, begin, DAY_S, True)
+    return _mean_of(board, begin, begin + DAY_S, True) / forecast if forecast > 0.0 else 1.0
+
+
+@kernel
+def _same_hours(board: Board, start: float, length: float, priced: bool) -> float:
+    """Return the mean of price times PUE, or of the PUE, in the hours that forecast a time; NaN: there are none."""
+    prices, monday, known = board.prices, board.tariff[at.MONDAY_S], known_until_s(board)
+    length = min(length, DAY_S)
     weekend = (start - monday) % WEEK_S >= WORKING_DAYS * DAY_S
     total, days, of_type, days_of_type = 0.0, 0, 0.0, 0
     for day in range(1, HISTORY_DAYS + 1):
@@ -193,7 +217,7 @@ def forecast_prices(board: Board, edges: Floats, prices: Floats) -> None:
         edges: Increasing times from the beginning of the series on [s], (K + 1,).
         prices: Receives the prices, (K,).
     """
-    known = board.count[at.PUBLISHED]
+    known, level = board.count[at.PUBLISHED], _level(board)
     if not board.has_prices:
         prices[:] = board.clock[at.PRICE] * board.clock[at.PUE]
         return
@@ -208,7 +232,7 @@ def forecast_prices(board: Board, edges: Floats, prices: Floats) -> None:
             if period < known:
                 price = board.prices[period, at.PERIOD_PRICE] * board.prices[period, at.PERIOD_PUE]
             else:
-                price = forecast_of(board, period)
+                price = _forecast_at(board, period, level)
             total += (until - start) * price
             start = until
             period += 1
@@ -227,10 +251,12 @@ def expected_rows(board: Board, until: float) -> Floats:
         Rows of the form of `Board.prices`, (P, PRICE_COLUMNS): the PUE is forecast as the price is, without its noise,
         since a demand charge meters power times PUE; emissions of forecasts are 0.
     """
-    rows, price, pue = board.prices.copy(), 0.0, 1.0
+    rows, price, pue, level = board.prices.copy(), 0.0, 1.0, _level(board)
     for period in range(board.count[at.PUBLISHED], rows.shape[0]):
         if rows[period, at.PERIOD_START] <= until or price == 0.0:
-            price, pue = forecast_of(board, period), _same_hours(board, period, False)
+            begin = rows[period, at.PERIOD_START]
+            pue = _same_hours(board, begin, period_end(rows, period) - begin, False)
+            price = _forecast_at(board, period, level)
             pue = board.clock[at.PUE] if np.isnan(pue) else pue
         rows[period, at.PERIOD_PRICE] = price / pue
         rows[period, at.PERIOD_PUE] = pue
