@@ -1,4 +1,4 @@
-"""Forecasts of prices: published values, then the mean of the same hours of days of the same type."""
+"""Forecasts of prices: published values, then those of the same hours of days like them, at the level of the latest."""
 
 from dataclasses import replace
 
@@ -43,15 +43,27 @@ def test_published_prices_come_first_and_then_those_of_days_like_them():
     assert next_publication_s(state.board) == 2 * DAY - 20 * HOUR
 
 
-def test_a_forecast_is_the_mean_of_what_was_published():
-    """Prices of Mondays to Fridays at noon rise by the day; the forecast of Wednesday is their mean over four weeks."""
+def test_a_forecast_is_the_mean_of_what_was_published_at_the_level_of_the_latest_day():
+    """Prices rise by the day; the forecast of Wednesday noon is the mean of noon on working days of four weeks.
+
+    Tuesday is the latest published day: 0.8 of the difference from its own forecast is left a day after its noon.
+    """
     series = weekly()
     rising = replace(series, eur_per_kwh=series.eur_per_kwh + (STARTS + 28 * DAY) / DAY)
     state = state_of(rising)
     noon = 2 * DAY + 12 * HOUR
-    working = [d for d in range(1, 29) if 2 - d < 2 and (2 - d) % 7 < 5 and 2 - d >= -28]
-    own = np.mean([rising.eur_per_kwh[noon - d * DAY == STARTS][0] for d in working])
-    assert forecast(state, np.array([noon, noon + HOUR]))[0] == pytest.approx(own)
+
+    def forecast_of_hour(start: float) -> float:
+        earlier = [start - d * DAY for d in range(1, 29) if start - d * DAY >= STARTS[0]]
+        return np.mean([rising.eur_per_kwh[s == STARTS][0] for s in earlier if s < 2 * DAY and s % (7 * DAY) < 5 * DAY])
+
+    tuesday = (STARTS >= DAY) & (STARTS < 2 * DAY)
+    level = rising.eur_per_kwh[tuesday].mean() / np.mean([forecast_of_hour(s) for s in STARTS[tuesday]])
+    assert level > 1.5
+    expected = forecast_of_hour(noon) * (1.0 + 0.8 * (level - 1.0))
+    assert forecast(state, np.array([noon, noon + HOUR]))[0] == pytest.approx(expected)
+    later = forecast_of_hour(noon + DAY) * (1.0 + 0.8**2 * (level - 1.0))
+    assert forecast(state, np.array([noon + DAY, noon + DAY + HOUR]))[0] == pytest.approx(later)
 
 
 def test_parts_of_periods_and_several_are_means_over_time():

@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -87,32 +86,6 @@ def test_a_kernel_looks_at_prices():
     results = np.empty(6)
     look_at_prices(state.board, results)
     assert results.tolist() == [1.0, 2.0, 2.0, 2.0, 1.0, 0.0]
-
-
-@kernel
-def forecast_two(board: Board, results: np.ndarray) -> None:
-    results[0], results[1] = sim.forecast_of(board, 10 * 24), sim.forecast_of(board, 11 * 24 + 5)
-    sim.forecast_prices(board, np.array([10.0, 10.5]) * 24.0 * HOUR, results[2:3])
-
-
-def test_a_forecast_follows_the_level_of_the_latest_published_day_and_less_so_each_day():
-    """Nine days at 1 €/kWh, then one at 2: of its double 0.8^(1/2) is left at midnight, and 0.8 a day later."""
-    hours = np.arange(14 * 24) * HOUR
-    prices, published = np.where(hours < 9 * 24 * HOUR, 1.0, 2.0), np.where(hours < 10 * 24 * HOUR, -np.inf, hours)
-    noon = three_jobs()
-    later = replace(noon.jobs, submission_s=noon.jobs.submission_s + 9.5 * 24 * HOUR, due_s=noon.jobs.due_s + 1e6)
-    series = PriceSeries(hours, prices, published_s=published, monday_s=-20 * 7 * 24 * HOUR)
-    state = State(replace(noon, jobs=later).with_mechanisms(series))
-    state.advance()
-    results = np.empty(3)
-    forecast_two(state.board, results)
-    day = [1.0] * 9 + [2.0]  # days 10 and 11 are a Thursday and a Friday: 5, 6, 12 and 13 are weekends
-    working = [price for d, price in enumerate(day) if d % 7 < 5]
-    mean, before = np.mean(working), 1.0
-    left = [1.0 + 0.8 ** (days + 0.5) * (2.0 / before - 1.0) for days in (0.0, 29.0 / 24.0)]
-    np.testing.assert_allclose(results[:2], [mean * left[0], mean * left[1]])
-    hourly = [mean * (1.0 + 0.8 ** (h / 24.0 + 0.5)) for h in range(12)]
-    np.testing.assert_allclose(results[2], np.mean(hourly))
 
 
 def test_all_that_is_public_is_listed_in_order_and_nothing_hidden_from_policies_or_that_moves_time():

@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -121,7 +122,7 @@ class ImportGraph:
         """Return the SHA-256 of a table, or of a module's code: comments, docstrings and line breaks do not count."""
         if path not in self._digests:
             content = path.read_bytes()
-            self._digests[path] = sha256(_code_of(content) if path.suffix == ".py" else content).hexdigest()
+            self._digests[path] = _digest_of_code(content) if path.suffix == ".py" else sha256(content).hexdigest()
         return self._digests[path]
 
     def source(self, module: str) -> str:
@@ -152,13 +153,14 @@ class ImportGraph:
         return self._files[module]
 
 
-def _code_of(source: bytes) -> bytes:
-    """Return the syntax tree of a module as text, without its docstrings."""
+@cache
+def _digest_of_code(source: bytes) -> str:
+    """Return the SHA-256 of the syntax tree of a module, without its docstrings."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             node.body = node.body if ast.get_docstring(node, clean=False) is None else node.body[1:]
-    return ast.dump(tree).encode()
+    return sha256(ast.dump(tree).encode()).hexdigest()
 
 
 def _tables(folder: Path) -> list[Path]:
