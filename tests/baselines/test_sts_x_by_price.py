@@ -7,10 +7,10 @@ import pytest
 
 from gpusched_baselines import capacity_bound
 from gpusched_baselines.sts_x.policy import StsX
-from gpusched_env import Configuration, EpochDistribution, Instance, Result, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Node, Result, simulate
 from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance
-from small_instances import hours_job, kilowatt_cluster
+from small_instances import KILOWATT, hours_job, kilowatt_cluster
 
 ONE = Configuration("V", 1)
 BLIND = StsX(by_price=False)
@@ -82,6 +82,22 @@ def test_a_job_with_time_powers_on_no_node_alone_and_runs_once_one_is_on(due_h, 
     jobs = [hours_job(due_h, {ONE: 1.0}), replace(hours_job(3.01, {ONE: 1.0}), submission_s=2.0 * HOUR)]
     result = run(kilowatt_cluster(jobs, [2], [ONE], base_w=10_000.0).with_mechanisms(prices))
     assert result.start_s.tolist() == [start_h * HOUR, 2.0 * HOUR]
+
+
+def test_plans_expect_a_job_to_use_what_it_probably_needs():
+    """One V of 1 kW and one W of 1.5 kW, two cheap hours; the first job runs on V alone, for two hours with 1 %.
+
+    The second one, of an hour, waits for V, which is then free with 99 %: by the worst case it would run on W.
+    """
+    types, two = [KILOWATT, replace(KILOWATT, name="W", gpu_power_w=1500.0)], Configuration("W", 1)
+    rare = EpochDistribution.from_masses([0.99, 0.01])
+    first = replace(hours_job(2.3, {ONE: 2.0}), distribution=rare, epochs_needed=0.5)
+    jobs = [first, hours_job(3.4, {ONE: 1.0, two: 1.0})]
+    nodes = [Node("V", 1), Node("W", 1)]
+    instance = Instance.from_jobs(types, nodes, jobs, [ONE, two], energy_price_eur_per_kwh=1.0, pue=1.0)
+    result = run(instance.with_mechanisms(hourly(1.0, 1.0, 9.0, 9.0)))
+    assert result.completion_s.tolist() == [HOUR, 2.0 * HOUR]
+    assert result.total_eur == pytest.approx(2.0)
 
 
 def test_prices_that_are_not_published_do_not_change_what_it_does():

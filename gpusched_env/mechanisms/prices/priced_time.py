@@ -16,7 +16,9 @@ from gpusched_env.simulator.events import next_multiple
 from gpusched_env.simulator.run import Board, Hidden
 
 WEEK_S, WORKING_DAYS, HISTORY_DAYS = 7 * DAY_S, 5, 28
-LEVEL_LEFT = 0.8  # part of a difference of the price of a day from its forecast that is left after a day
+# Part of the difference of a day's price from its forecast that is left after a day: of 0.8 and 0.9 the one with the
+# lesser mean absolute error on the prices of `day-ahead`, `day-ahead-caiso` and `two-prices`, seeds 97400 to 97411.
+LEVEL_LEFT = 0.8
 
 
 @kernel

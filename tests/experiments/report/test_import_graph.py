@@ -82,7 +82,7 @@ def test_contents_are_sources_and_tables_and_the_same_wherever_the_packages_lie(
     ("source", "same"),
     [
         ('def half(x):\n    """Return half of it."""\n    return x / 2\n', True),
-        ("def half(x):\n    # so many\n    return (\n        x / 2\n    )\n", True),
+        ("def half(x):\n    # a comment\n    return (\n        x / 2\n    )\n", True),
         ("def half(x):\n    return x / 3\n", False),
         ("def half(y):\n    return y / 2\n", False),
         ('def half(x):\n    "a" + "b"\n    return x / 2\n', False),
