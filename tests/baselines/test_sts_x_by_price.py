@@ -84,6 +84,17 @@ def test_a_job_with_time_powers_on_no_node_alone_and_runs_once_one_is_on(due_h, 
     assert result.start_s.tolist() == [start_h * HOUR, 2.0 * HOUR]
 
 
+def test_a_job_that_waits_for_a_node_powers_one_on_before_the_period_ends_if_it_is_due():
+    """Six minutes of work, due after 50 in an hour without other events: the node is on when a slack of 18 is left.
+
+    It would be late if it waited for the next period.
+    """
+    instance = kilowatt_cluster([hours_job(50.0 / 60.0, {ONE: 0.1})], [2], [ONE], base_w=10_000.0)
+    result = run(instance.with_mechanisms(hourly(1.0, 2.0, 3.0)))
+    assert result.start_s[0] == pytest.approx((50.0 - 6.0 - 0.999 * 18.0) * 60.0)
+    assert result.tardiness_eur == 0.0
+
+
 def test_plans_expect_a_job_to_use_what_it_probably_needs():
     """One V of 1 kW and one W of 1.5 kW, two cheap hours; the first job runs on V alone, for two hours with 1 %.
 
