@@ -38,6 +38,7 @@ FIRST: tuple[str, ...] = (
     "tests/rendering/test_frames.py::test_frames_that_keep_what_rests_are_those_drawn_afresh",
     "tests/simulator/test_forecasts.py",
     "tests/simulator/test_interconnect_slowdown.py",
+    "tests/simulator/test_kernels_for_policies.py::test_a_kernel_looks_at_prices",
     "tests/test_recorded_runs.py::test_costs_intervals_observations_and_bounds_are_the_recorded_ones[all-kinds]",
 )
 """Tests that call kernels which no command calls by itself: `make kernels` runs them once, before the workers."""
