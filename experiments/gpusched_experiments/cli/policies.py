@@ -84,7 +84,7 @@ def policies_command(
         ),
     ] = None,
 ) -> None:
-    """List the policies and the agents that are shipped, and say which `gpusched compare` runs if none are named.
+    """List the policies and the agents that are shipped, and print which `gpusched compare` runs if none are named.
 
     Example: **gpusched policies**, **gpusched policies --show sts**
     """
