@@ -17,6 +17,7 @@ SLOW: dict[str, str] = {
     "tests/examples": "the extra `dev`",
     "tests/reproductions": "public data, where there is some",
     "tests/benchmarks": "nothing: minutes",
+    "tests/agents/adaptation/test_shipped.py": "nothing: it runs whole tracks",
     "tests/mechanisms/failures": "nothing: it compiles a build of its own",
     "tests/simulator/test_builds.py": "nothing: it compiles every build",
     "tests/baselines/solvers/test_ipopt.py": "Ipopt",

@@ -52,11 +52,11 @@ def test_a_run_of_every_policy_audits_clean(tmp_path, name, interference):
 @pytest.mark.parametrize("preemption", [False, True])
 def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path, preemption):
     kinds: Counter[str] = Counter()
-    for seed in range(8):
+    for seed in range(5):
         result = simulate(with_switching(crowded(seed), seed), Whatever(preemption), seed=seed, review_s=5.0)
         assert audited(result, tmp_path / "run") == [], seed
         kinds += kinds_of(result)
-    assert fewest(kinds) >= 6
+    assert fewest(kinds) >= 4
 
 
 @pytest.mark.parametrize("seed", range(4))

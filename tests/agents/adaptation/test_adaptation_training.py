@@ -143,18 +143,13 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: i
 @pytest.mark.parametrize(
     ("owner", "name", "call", "after"),
     [
-        (Workers, "differences", 1, False),
         (Workers, "differences", 3, True),
         (AdaptationTraining, "_report", 4, False),
-        (AdaptationTraining, "_report", 5, True),
         (Workers, "validate", 1, True),
         (Workers, "validate", 2, False),
-        (Workers, "validate", 2, True),
         (AdaptationTraining, "_count_seconds", 4, False),
-        (module, "csv_of", 2, False),
         (module, "csv_of", 2, True),
         (module, "save_agent", 1, False),
-        (module, "csv_of", 3, False),
     ],
 )
 def test_an_interrupted_run_ends_as_if_it_had_not_been(whole, tmp_path, monkeypatch, owner, name, call, after):
