@@ -66,6 +66,15 @@ def test_a_forecast_is_the_mean_of_what_was_published_at_the_level_of_the_latest
     assert forecast(state, np.array([noon + DAY, noon + DAY + HOUR]))[0] == pytest.approx(later)
 
 
+@pytest.mark.parametrize("then", [0.0, 16_667.76, 4.7 * DAY, 5.5 * DAY, 6.9 * DAY, 7.5 * DAY])
+def test_where_weeks_repeat_themselves_forecasts_are_exact_whenever_a_run_begins(then):
+    """The last 24 hours that are published are of one type of day or of two: their level is 1."""
+    series = replace(weekly(), published_s=STARTS).from_then(then)
+    ahead = (series.start_s > 0.0) & (series.start_s < series.start_s[-1])
+    edges = np.append(series.start_s[ahead], series.start_s[-1])
+    np.testing.assert_allclose(forecast(state_of(series), edges), series.eur_per_kwh[ahead])
+
+
 def test_parts_of_periods_and_several_are_means_over_time():
     state = state_of(weekly())
     both = forecast(state, np.array([DAY * 2 - 1.5 * HOUR, 2 * DAY + HOUR]))[0]

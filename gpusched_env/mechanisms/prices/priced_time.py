@@ -12,6 +12,7 @@ from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.model.checks import DAY_S
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import MISSED_S
 from gpusched_env.simulator.events import next_multiple
 from gpusched_env.simulator.run import Board, Hidden
 
@@ -155,9 +156,10 @@ def _mean_of(board: Board, begin: float, end: float, priced: bool) -> float:
 def forecast_of(board: Board, period: int) -> float:
     """Forecast the price of a kWh of the nodes in a period that is not published, PUE included [€/kWh].
 
-    It is the mean of the same hours of those of the 28 days before that are published and of the same type, working day
-    or weekend; without one, of all 28 days; without history the reference price. The latest published day over the
-    forecast of it multiplies it, in part (`_level`), and so does the noise of the period.
+    It is the mean m of the same hours of those of the 28 days before that are published and of the same type, working
+    day or weekend; without one, of all 28 days; without history the reference price. The forecast is
+    m · (1 + 0.8^d · (ℓ - 1)) times the noise of the period: ℓ is the mean of the last 24 h that are published over what
+    its forecast was, d the days from the middle of these hours.
     """
     return _forecast_at(board, period, _level(board))
 
@@ -176,14 +178,26 @@ def _forecast_at(board: Board, period: int, level: float) -> float:
 
 @kernel
 def _level(board: Board) -> float:
-    """Return the mean price of the latest published day over what its forecast was; 1 without history."""
+    """Return the mean price of the last 24 h that are published over what its forecast was; 1 without history."""
     if not board.has_prices or board.prices.shape[0] == 0:
         return 1.0
-    begin = known_until_s(board) - DAY_S
-    if begin == np.inf or begin < board.prices[0, at.PERIOD_START]:
+    known = known_until_s(board)
+    begin = known - DAY_S
+    if known == np.inf or begin < board.prices[0, at.PERIOD_START]:
         return 1.0
-    forecast = _same_hours(board, begin, DAY_S, True)
-    return _mean_of(board, begin, begin + DAY_S, True) / forecast if forecast > 0.0 else 1.0
+    midnight = min(known, known - (known - board.tariff[at.MONDAY_S]) % DAY_S)  # before it the day is of another type
+    forecast = 0.0
+    if midnight > begin + MISSED_S:
+        forecast += (midnight - begin) / DAY_S * _same_hours(board, begin, midnight - begin, True)
+    if known > midnight + MISSED_S:
+        forecast += (known - midnight) / DAY_S * _same_hours(board, midnight, known - midnight, True)
+    return _mean_of(board, begin, known, True) / forecast if forecast > 0.0 else 1.0
+
+
+@kernel
+def _at_weekend(time: float, monday: float) -> bool:
+    """Return whether a time is at a weekend; one that is before midnight by rounding is of the next day."""
+    return (time + MISSED_S - monday) % WEEK_S >= WORKING_DAYS * DAY_S
 
 
 @kernel
@@ -191,7 +205,7 @@ def _same_hours(board: Board, start: float, length: float, priced: bool) -> floa
     """Return the mean of price times PUE, or of the PUE, in the hours that forecast a time; NaN: there are none."""
     prices, monday, known = board.prices, board.tariff[at.MONDAY_S], known_until_s(board)
     length = min(length, DAY_S)
-    weekend = (start - monday) % WEEK_S >= WORKING_DAYS * DAY_S
+    weekend = _at_weekend(start, monday)
     total, days, of_type, days_of_type = 0.0, 0, 0.0, 0
     for day in range(1, HISTORY_DAYS + 1):
         begin = start - day * DAY_S
@@ -200,7 +214,7 @@ def _same_hours(board: Board, start: float, length: float, priced: bool) -> floa
         mean = _mean_of(board, begin, begin + length, priced)
         total += mean
         days += 1
-        if ((begin - monday) % WEEK_S >= WORKING_DAYS * DAY_S) == weekend:
+        if _at_weekend(begin, monday) == weekend:
             of_type += mean
             days_of_type += 1
     if days_of_type > 0:
@@ -250,8 +264,8 @@ def expected_rows(board: Board, until: float) -> Floats:
         until: The time until which forecasts are needed [s]; the price of that time holds for all later periods.
 
     Returns:
-        Rows of the form of `Board.prices`, (P, PRICE_COLUMNS): the PUE is forecast as the price is, without its noise,
-        since a demand charge meters power times PUE; emissions of forecasts are 0.
+        Rows of the form of `Board.prices`, (P, PRICE_COLUMNS): the PUE is forecast as the price is, without level and
+        noise, since a demand charge meters power times PUE; emissions of forecasts are 0.
     """
     rows, price, pue, level = board.prices.copy(), 0.0, 1.0, _level(board)
     for period in range(board.count[at.PUBLISHED], rows.shape[0]):
