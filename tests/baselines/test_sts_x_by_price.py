@@ -111,6 +111,33 @@ def test_plans_expect_a_job_to_use_what_it_probably_needs():
     assert result.total_eur == pytest.approx(2.0)
 
 
+def test_what_a_job_is_expected_to_use_of_a_period_is_the_mean_over_its_epochs():
+    """Two jobs of an hour that half an hour is likely to be enough for; V has room for what both are expected to use.
+
+    Three hours at 1, 9 and 9 €: the third job, of 0.9 h, runs on W at 1.5 kW, since V is used for an hour. By the
+    probability that the others run in the middle of their hour V would be free, and it would wait there.
+    """
+    types, two = [KILOWATT, replace(KILOWATT, name="W", gpu_power_w=1500.0)], Configuration("W", 1)
+    rare = EpochDistribution.from_masses([0.99, 0.01])
+    jobs = [replace(hours_job(due, {ONE: 1.0}), distribution=rare, epochs_needed=0.5) for due in (2.3, 2.5)]
+    jobs.append(hours_job(3.4, {ONE: 0.9, two: 0.9}))
+    nodes = [Node("V", 1), Node("W", 1)]
+    instance = Instance.from_jobs(types, nodes, jobs, [ONE, two], energy_price_eur_per_kwh=1.0, pue=1.0)
+    assert run(instance.with_mechanisms(hourly(1.0, 9.0, 9.0, 9.0))).total_eur == pytest.approx(2.35)
+
+
+def test_a_job_that_runs_alone_on_a_node_goes_on_where_changes_are_free():
+    """A job of an hour that began in the hour at 1 €, and one with time that comes after a quarter: 11 € and 5.6 €.
+
+    A node of two GPUs draws 10 kW more while it is on; the second job runs at 0.5 €, after nine hours at 3 €.
+    """
+    late = replace(hours_job(14.0, {ONE: 1.0}), submission_s=0.25 * HOUR)
+    instance = kilowatt_cluster([hours_job(3.5, {ONE: 1.0}), late], [2], [ONE], base_w=10_000.0)
+    result = run(instance.with_mechanisms(hourly(1.0, *(3.0,) * 9, 0.5, *(3.0,) * 9)))
+    assert result.completion_s[0] == HOUR
+    assert result.total_eur < 17.0
+
+
 def test_prices_that_are_not_published_do_not_change_what_it_does():
     """Only the present hour is known; then two series that differ later give the same first hour."""
     series = [hourly(1.0, *later, known_h=0.0) for later in ((9.0,) * 6, (0.1,) * 6)]

@@ -200,7 +200,8 @@ def _place_job(
     largest = board.capacity[board.facts.configs[first, at.CONFIG_TYPE], at.LARGEST]
     fills_node = demand >= largest or sim.keeps_config(board, job, first)
     longest = of.epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
-    has_time = plans.key[i] >= MOST_SLACK * longest
+    stays_on = board.jobs[job, at.OLD_CONFIG] >= 0.0 and not sim.would_restart(board, job)  # at least its own node
+    has_time = not stays_on and plans.key[i] >= MOST_SLACK * longest
     if _put(board, job, first, fills_node or (by_price and not has_time)):
         plans.timer[i] = plans.timer[i] if by_price else np.inf
     elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
@@ -356,7 +357,8 @@ class StsX(PlannedPolicy):
         priced: Whether GPUs cost more than their power where they are short.
         co_located: Whether shares are planned with the expected co-runners; else, and where due dates are guaranteed,
             with the worst possible co-runners.
-        by_price: Whether jobs are planned over the periods of prices, where the price of energy changes.
+        by_price: Whether jobs are planned over the periods of prices, where the price of energy changes. Then a job
+            with a slack below 3 worst-case times may power on a node alone.
         name: Name, as tables show it.
 
     Raises:

@@ -232,7 +232,7 @@ def _plan_one(
 
 @kernel
 def _add_used(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
-    """Add the GPU time that a plan is expected to use: of each period, by the probability that the job runs then."""
+    """Add the GPU time that a plan is expected to use: in each period, of the epochs that it probably does."""
     demand, periods, row = outlook.demand, outlook.energy.shape[0], outlook.demand.row[i]
     curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     now, alive = curve.survival[sim.bin_of(curve.edges, done / largest)], np.zeros(periods)
@@ -241,8 +241,12 @@ def _add_used(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSt
             alive[best.where[s, PERIOD]] += best.amount[s, EPOCHS]
     for k in range(periods):
         epochs = alive[k]
-        half = min(1.0, (done + 0.5 * epochs) / largest)
-        alive[k] = curve.survival[sim.bin_of(curve.edges, half)] / now if now > 0.0 else 1.0
+        if epochs > 0.0 and now > 0.0:  # the expected part of them that it does
+            after = sim.survival_after(curve, min(1.0, done / largest))
+            after -= sim.survival_after(curve, min(1.0, (done + epochs) / largest))
+            alive[k] = after * largest / (epochs * now)
+        else:
+            alive[k] = 1.0
         done += epochs
     for s in range(best.size[0]):
         k = best.where[s, PERIOD]
