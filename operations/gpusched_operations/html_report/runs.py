@@ -145,7 +145,7 @@ def comparison_data(
         runs=tuple(runs),
         reference=reference,
         recorded=tuple(recorded),
-        modelled=(*modelled, *(modelled_of(recorded[0].instance, facts) if recorded else ())),
+        modelled=tuple(dict.fromkeys((*modelled, *(modelled_of(recorded[0].instance, facts) if recorded else ())))),
         scenario=scenario or scenario_text(facts),
         provenance=provenance or {},
         **more,
