@@ -119,7 +119,7 @@ class ImportGraph:
                 yield f"{package}/{path.relative_to(folder).as_posix()}", self.digest(path)
 
     def digest(self, path: Path) -> str:
-        """Return the SHA-256 of a table, or of a module's code: comments, docstrings and line breaks do not count."""
+        """Return the SHA-256 of a table, or of a module's code, without comments, line breaks and docstrings."""
         if path not in self._digests:
             content = path.read_bytes()
             self._digests[path] = _digest_of_code(content) if path.suffix == ".py" else sha256(content).hexdigest()
@@ -155,7 +155,7 @@ class ImportGraph:
 
 @cache
 def _digest_of_code(source: bytes) -> str:
-    """Return the SHA-256 of the syntax tree of a module, without its docstrings."""
+    """Return the SHA-256 of the syntax tree of a module, without docstrings of modules, classes and functions."""
     tree = ast.parse(source)
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):

@@ -85,7 +85,9 @@ def test_contents_are_sources_and_tables_and_the_same_wherever_the_packages_lie(
         ("def half(x):\n    # a comment\n    return (\n        x / 2\n    )\n", True),
         ("def half(x):\n    return x / 3\n", False),
         ("def half(y):\n    return y / 2\n", False),
+        ('"""Halves."""\n\ndef half(x):\n    return x / 2\n', True),
         ('def half(x):\n    "a" + "b"\n    return x / 2\n', False),
+        ("class Half:\n    x = 2\n", False),
         ("", False),
     ],
 )
