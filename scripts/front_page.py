@@ -155,7 +155,7 @@ def table(costs: dict[str, dict[str, dict[str, float]]]) -> str:
         *(f"| {ROWS[rule]} | " + " | ".join(f"{mean(costs[t][rule]):,.2f}" for t in TRACKS) + " |" for rule in RULES),
         f"| PPO as above, trained on the track | {five[0]} | {five[1]} |",
         "",
-        "In brackets the least and the largest of five trainings. Compared with STS-X they cost",
+        "In brackets the least and the largest of five trainings. The agents cost, compared with STS-X,",
         f"{slack} on `slack`, {published} on the published inputs, and, trained on `slack`,",
         f"{elsewhere} on `{ELSEWHERE}`.",
     ]
