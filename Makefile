@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c const
 # torch for processors; a machine that cannot reach this address takes what its configuration of pip offers.
 TORCH := $(PIP) --retries 0 --timeout 20 --no-deps --extra-index-url https://download.pytorch.org/whl/cpu torch
 
-.PHONY: help demo test test-slow check wheel kernels first bench docs docs-serve clean
+.PHONY: help demo test test-slow check wheel kernels bench docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -41,16 +41,14 @@ demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and o
 	$(BIN)/gpusched compare --pictures svg --out results/demo
 
 test: $(VENV)/.test  ## lint, types, layers and the tests of the core; --lane and folders: tests/lanes.py
-	$(MAKE) kernels
-	$(MAKE) -j 2 check first
+	$(MAKE) -j 2 check kernels
 	$(BIN)/python -m pytest --lane core --compiled -n 2 -q
 
 test-slow: $(VENV)/.dev  ## what is real and slow: Slurm, a browser, Ray, processes, other libraries, reproductions, the wheel
 	bash scripts/install_ipopt.sh $(BIN)/python
 	bash scripts/install_chromium.sh
 	bash scripts/install_slurm.sh
-	$(MAKE) kernels
-	$(MAKE) -j 2 wheel first
+	$(MAKE) -j 2 wheel kernels
 	$(BIN)/python -m pytest --lane slow -n 3 -q
 
 check: $(VENV)/.test  ## lint, layers and types
@@ -61,8 +59,6 @@ check: $(VENV)/.test  ## lint, layers and types
 
 kernels: $(VENV)/.test  # once, by two processes: else each worker of the tests compiles them
 	GPUSCHED_BUILD=everything $(BIN)/gpusched warm-up
-
-first: $(VENV)/.test  # kernels that no command calls by itself
 	$(BIN)/python -m pytest --lane first -q
 
 wheel: $(VENV)/.test

@@ -42,7 +42,7 @@ FIRST: tuple[str, ...] = (
     "tests/simulator/test_kernels_for_policies.py::test_a_kernel_looks_at_prices",
     "tests/test_recorded_runs.py::test_costs_intervals_observations_and_bounds_are_the_recorded_ones[all-kinds]",
 )
-"""Tests that call kernels which no command calls by itself: `make first` runs them once, before the workers."""
+"""Tests that call kernels which no command calls by itself: `make kernels` runs them once, before the workers."""
 
 
 def lane_of(path: Path) -> str:
