@@ -200,13 +200,13 @@ def _place_job(
     largest = board.capacity[board.facts.configs[first, at.CONFIG_TYPE], at.LARGEST]
     fills_node = demand >= largest or sim.keeps_config(board, job, first)
     longest = of.epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
-    stays_on = board.jobs[job, at.OLD_CONFIG] >= 0.0 and not sim.would_restart(board, job)  # at least its own node
+    stays_on = board.jobs[job, at.OLD_CONFIG] >= 0.0 and not sim.would_restart(board, job)  # its node is on
     has_time = not stays_on and plans.key[i] >= MOST_SLACK * longest
     if _put(board, job, first, fills_node or (by_price and not has_time)):
         plans.timer[i] = plans.timer[i] if by_price else np.inf
     elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
         _put(board, job, _kept(board, plans, i), True)
-    elif by_price and has_time:  # until a little after it has not, so that it then powers on a node
+    elif by_price and has_time:  # it is decided again a little after its slack is down to that: it may power on a node
         plans.timer[i] = min(plans.timer[i], board.clock[at.NOW] + plans.key[i] - 0.999 * MOST_SLACK * longest)
 
 

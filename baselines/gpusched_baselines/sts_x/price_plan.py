@@ -232,7 +232,7 @@ def _plan_one(
 
 @kernel
 def _add_used(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
-    """Add the GPU time that a plan is expected to use: in each period, of the epochs that it probably does."""
+    """Add the GPU time that a plan is expected to use: in each period for the epochs that its job is expected to do."""
     demand, periods, row = outlook.demand, outlook.energy.shape[0], outlook.demand.row[i]
     curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     now, alive = curve.survival[sim.bin_of(curve.edges, done / largest)], np.zeros(periods)

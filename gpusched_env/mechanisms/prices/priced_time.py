@@ -185,7 +185,7 @@ def _level(board: Board) -> float:
     begin = known - DAY_S
     if known == np.inf or begin < board.prices[0, at.PERIOD_START]:
         return 1.0
-    midnight = min(known, known - (known - board.tariff[at.MONDAY_S]) % DAY_S)  # before it the day is of another type
+    midnight = min(known, known - (known - board.tariff[at.MONDAY_S]) % DAY_S)  # the type of day may change then
     forecast = 0.0
     if midnight > begin + MISSED_S:
         forecast += (midnight - begin) / DAY_S * _same_hours(board, begin, midnight - begin, True)
