@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -146,7 +145,9 @@ class Instance:
         )
 
     def _repr_html_(self) -> str:
-        return _html(self)
+        from gpusched_env.notebook import instance_table  # noqa: PLC0415 - few need it
+
+        return instance_table(self)
 
     @classmethod
     def from_jobs(
@@ -322,21 +323,3 @@ class Instance:
 def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the given columns of `seconds`, (J, C); inf where `seconds` itself is."""
     return np.where(np.isfinite(seconds), seconds[:, columns], np.inf)
-
-
-def _html(instance: Instance) -> str:
-    """Return an HTML table with the size of the instance, the price of energy and its mechanisms."""
-    from gpusched_env.notebook import facts_table  # noqa: PLC0415 - few need it
-
-    nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
-    names = ", ".join(own.mechanism for own in instance.mechanisms)
-    facts = [
-        ("nodes", f"{len(instance.nodes):,}: " + ", ".join(f"{count} of {kind}" for kind, count in nodes.items())),
-        ("GPUs", f"{sum(node.gpus for node in instance.nodes):,}"),
-        ("jobs", f"{len(instance.jobs):,} of {len(set(instance.jobs.application.tolist()))} applications"),
-        ("submitted", f"from {instance.jobs.submission_s.min():,.0f} s to {instance.jobs.submission_s.max():,.0f} s"),
-        ("configurations", f"{len(instance.configurations)}"),
-        ("energy price, PUE", f"{instance.energy_price_eur_per_kwh:g} €/kWh, {instance.pue:g}"),
-        *([("mechanisms", names)] if names else []),
-    ]
-    return facts_table(f"Instance {instance.name or 'without a name'}, seed {instance.seed}", facts)

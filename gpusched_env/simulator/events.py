@@ -9,7 +9,7 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import next_node
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.run import Board, Hidden
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time

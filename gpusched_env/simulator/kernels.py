@@ -58,8 +58,8 @@ from gpusched_env.simulator.placement.placement import (
     take,
     would_restart,
 )
-from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.planned import (
     GPU,
     HELD,

@@ -16,8 +16,8 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import empty_arrays
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
-from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
 

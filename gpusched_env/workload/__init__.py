@@ -49,7 +49,6 @@ if TYPE_CHECKING:
         load_scenario,
         load_track,
         reward_scale_of,
-        scenario_for_trace,
         step_limit_of,
         track_toml,
     )
@@ -66,7 +65,7 @@ if TYPE_CHECKING:
     )
     from gpusched_env.workload.tenancy import with_tenancy
     from gpusched_env.workload.traces.replay import replayed_trace
-    from gpusched_env.workload.traces.summary import modelled
+    from gpusched_env.workload.traces.summary import modelled, scenario_for_trace
     from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
 
 __all__ = [

@@ -170,7 +170,9 @@ class Maker:
                 "seconds_per_epoch": seconds,
             }
         else:
-            columns |= self._traced(trace, choice, fractions, seconds, streams.durations)
+            columns |= replay.columns_of(
+                scenario, trace, self._site, self._applications, choice, fractions, seconds, streams.durations
+            )
         return columns | {"epochs_needed": fractions * columns["max_epochs"]}, interference
 
     def _job_times(
@@ -184,34 +186,6 @@ class Maker:
         model = interference_model(self._scenario.sharing) if self._model is None else self._model
         times = job_times(self._seconds, self._applications, self._site, choice, model, streams.sharing)
         return times.seconds_per_epoch, () if times.interference is None else (times.interference,)
-
-    def _traced(
-        self,
-        trace: Trace,
-        choice: NDArray[np.int64],
-        fractions: NDArray[np.float64],
-        seconds: NDArray[np.float64],
-        rng: Generator,
-    ) -> dict[str, NDArray[Any]]:
-        """Return the columns of a trace, and the configurations that jobs are offered by their demand."""
-        from gpusched_env.workload.traces import replay  # noqa: PLC0415 - for polars
-
-        scenario = self._scenario
-        gpu_type = replay.gpu_type_of_jobs(scenario, trace)
-        epochs = replay.epochs_of_duration(trace, self._applications, choice, fractions, gpu_type)
-        open_to = replay.offered(scenario, trace, self._site, tuple(self._names[i] for i in choice), seconds)
-        seconds = np.where(open_to, seconds, np.inf)
-        resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
-        columns = {
-            "submission_s": trace.submission_s,
-            "max_epochs": replay.dithered(epochs, trace, resolution_s, rng),
-            "seconds_per_epoch": seconds,
-        }
-        if trace.start_s is None:
-            return columns
-        named = replay.names_a_type(scenario, trace)
-        config, known = replay.traced_configurations(trace, self._site, seconds, gpu_type, named)
-        return columns | {"traced_start_s": trace.start_s, "traced_config": config, "traced_type_known": known}
 
     def _job_table(
         self,

@@ -9,7 +9,7 @@ from gpusched_env import Instance
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_operations.live.costs import RealRun
 from gpusched_operations.live.last_drive import Interval
 from gpusched_operations.service.client import apply_answer, cluster_part, jobs_part

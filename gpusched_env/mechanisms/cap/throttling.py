@@ -9,7 +9,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.mechanisms.cap.power import has_hard_cap, is_above_cap, measure_power, saved_kw
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import resize
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sorting import pressure, ranked
 

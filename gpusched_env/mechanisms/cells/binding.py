@@ -16,8 +16,7 @@ from gpusched_env.cells.tree import choose, clear, comes_before, free_around, ta
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import gpus_on, next_node
-from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.whole_gpus import hold, let_go
+from gpusched_env.simulator.placement.whole_gpus import hold, let_go, release
 from gpusched_env.simulator.run import Board
 
 MOST_GPUS = 32  # on a node with cells: bits of a mask, with room for sums of them

@@ -14,7 +14,7 @@ from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, log_interval, progress, take_speeds
 from gpusched_env.simulator.placement.held_nodes import next_node
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.rounds import keeps_gpus
 from gpusched_env.simulator.run import Board, Hidden
 

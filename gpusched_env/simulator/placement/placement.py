@@ -8,8 +8,7 @@ from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import chain_of, same_gpus
 from gpusched_env.simulator.placement.node_index import find_node
-from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.whole_gpus import hold
+from gpusched_env.simulator.placement.whole_gpus import hold, release
 from gpusched_env.simulator.run import Board
 
 

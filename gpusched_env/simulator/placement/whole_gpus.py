@@ -1,4 +1,4 @@
-"""Whole GPUs of a node: holding and releasing them, and the counts of free GPUs."""
+"""Whole GPUs of a node: holding and releasing them, the counts of free GPUs, and what a job holds."""
 
 from __future__ import annotations
 
@@ -42,3 +42,18 @@ def let_go(board: Board, node: int, gpus: int) -> None:
     capacity[gpu_type, at.FREE_BLOCK] = max(capacity[gpu_type, at.FREE_BLOCK], nodes[node, at.FREE])
     if nodes[node, at.FREE] == capacity[gpu_type, at.LARGEST]:
         capacity[gpu_type, at.EMPTY] += 1
+
+
+@kernel
+def release(board: Board, job: int) -> None:
+    """Release what `job` holds in this round, if anything."""
+    jobs = board.jobs
+    config = int(jobs[job, at.CONFIG])
+    if config < 0:
+        return
+    if not hooks.let_kind_go(board, job, config, False):
+        let_go(board, int(jobs[job, at.NODE]), board.facts.configs[config, at.CONFIG_GPUS])
+    hooks.count_in(board, job, config, -1)
+    jobs[job, at.CONFIG] = -1.0
+    jobs[job, at.NODE] = -1.0
+    jobs[job, at.SLOT] = -1.0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.comparison import TraceReplay, TrackHeader, parse_seeds
+from gpusched_env.workload.scenario.comparison import TrackHeader, parse_seeds
 from gpusched_env.workload.scenario.places import DRAWN, builtin_files, text_of, track_header, track_place
 from gpusched_env.workload.scenario.reading import read_values
 from gpusched_env.workload.scenario.scenario import Scenario
@@ -39,44 +39,6 @@ def _text_of(place: str | PathLike[str]) -> tuple[str, str, Path | None]:
 def builtin_scenarios() -> dict[str, Scenario]:
     """Load all built-in scenarios, by name."""
     return {name: load_scenario(name) for name in builtin_files("scenario")}
-
-
-def scenario_for_trace(
-    path: str | Path,
-    jobs: int | None = None,
-    nodes: int | None = None,
-    *,
-    base: Scenario | None = None,
-    trace_format: str | None = None,
-) -> Scenario:
-    """Make the scenario that replays a trace.
-
-    Args:
-        path: The trace.
-        jobs: Most jobs to take; by default all of the trace.
-        nodes: Number of nodes; by default those of `base`.
-        base: Scenario for all else; by default the built-in `default`. Settings of its own `trace` section stay.
-        trace_format: Format of the trace; by default detected from its columns.
-
-    Raises:
-        InputError: There is no such format, the file cannot be read, or a number is out of its range.
-    """
-    from gpusched_env.workload.traces.presets import check_format  # noqa: PLC0415 - few need it
-    from gpusched_env.workload.traces.trace import detect_format, read_trace  # noqa: PLC0415 - for polars
-
-    if trace_format is not None:
-        check_format(trace_format)
-    chosen = load_scenario("default") if base is None else base
-    encoding = TraceReplay.model_fields["encoding"].default if chosen.trace is None else chosen.trace.encoding
-    kind = detect_format(path, encoding) if trace_format is None else trace_format
-    replay = {} if chosen.trace is None else chosen.trace.model_dump(exclude_none=True)
-    replay |= {"path": str(Path(path).resolve()), "format": kind}
-    trace = TraceReplay(**replay)
-    if jobs is None:
-        jobs = len(read_trace(trace.path, trace.format, trace.columns, jobs=None, **trace.selection))
-    description = f"Replays {Path(path).name}; what it lacks is modelled as in scenario {chosen.name}."
-    values = {"name": Path(path).stem, "description": description, "jobs.count": jobs, "trace": trace}
-    return chosen.replace(values if nodes is None else {**values, "cluster.nodes": nodes})
 
 
 Purpose = Literal["training", "validation", "test"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,41 @@ if TYPE_CHECKING:
 
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.tables.applications import Application
+
+
+def columns_of(
+    scenario: Scenario,
+    trace: Trace,
+    site: Site,
+    applications: tuple[Application, ...],
+    choice: NDArray[np.int64],
+    fractions: NDArray[np.float64],
+    seconds: NDArray[np.float64],
+    rng: Generator,
+) -> dict[str, NDArray[Any]]:
+    """Return the columns of a trace, and the configurations that jobs are offered by their demand.
+
+    Args:
+        choice: The application of every job, (J,).
+        fractions: The share of its greatest number of epochs that every job needs, (J,).
+        seconds: τ of every job on every configuration, (J, C); inf where it cannot run.
+        rng: Draws of what the unit of the trace's durations leaves open.
+    """
+    gpu_type = gpu_type_of_jobs(scenario, trace)
+    epochs = epochs_of_duration(trace, applications, choice, fractions, gpu_type)
+    open_to = offered(scenario, trace, site, tuple(applications[i].name for i in choice), seconds)
+    seconds = np.where(open_to, seconds, np.inf)
+    resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
+    columns = {
+        "submission_s": trace.submission_s,
+        "max_epochs": dithered(epochs, trace, resolution_s, rng),
+        "seconds_per_epoch": seconds,
+    }
+    if trace.start_s is None:
+        return columns
+    named = names_a_type(scenario, trace)
+    config, known = traced_configurations(trace, site, seconds, gpu_type, named)
+    return columns | {"traced_start_s": trace.start_s, "traced_config": config, "traced_type_known": known}
 
 
 def offered(

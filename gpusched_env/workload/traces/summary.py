@@ -1,23 +1,62 @@
-"""The summary of a trace in numbers, and the assumptions of its replay in sentences."""
+"""The scenario that replays a trace, the summary of a trace in numbers, and the assumptions of its replay."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.workload.mixture import variants_of
+from gpusched_env.workload.scenario.comparison import TraceReplay
+from gpusched_env.workload.scenario.scenario_file import load_scenario
+from gpusched_env.workload.traces.presets import check_format
 from gpusched_env.workload.traces.replay import gpu_types_named, jobs_by_name, replayed_trace
+from gpusched_env.workload.traces.trace import detect_format, read_trace
 
 if TYPE_CHECKING:
-    from gpusched_env.workload.scenario.comparison import TraceReplay
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.site import Site
     from gpusched_env.workload.traces.trace import Trace
 
 _EDGES = (0.0, 1.0, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, np.inf)
 _NAMES = ("share", "1", "2", "3-4", "5-8", "9-16", "17-32", "33-")
+
+
+def scenario_for_trace(
+    path: str | Path,
+    jobs: int | None = None,
+    nodes: int | None = None,
+    *,
+    base: Scenario | None = None,
+    trace_format: str | None = None,
+) -> Scenario:
+    """Make the scenario that replays a trace.
+
+    Args:
+        path: The trace.
+        jobs: Most jobs to take; by default all of the trace.
+        nodes: Number of nodes; by default those of `base`.
+        base: Scenario for all else; by default the built-in `default`. Settings of its own `trace` section stay.
+        trace_format: Format of the trace; by default detected from its columns.
+
+    Raises:
+        InputError: There is no such format, the file cannot be read, or a number is out of its range.
+    """
+    if trace_format is not None:
+        check_format(trace_format)
+    chosen = load_scenario("default") if base is None else base
+    encoding = TraceReplay.model_fields["encoding"].default if chosen.trace is None else chosen.trace.encoding
+    kind = detect_format(path, encoding) if trace_format is None else trace_format
+    replay = {} if chosen.trace is None else chosen.trace.model_dump(exclude_none=True)
+    replay |= {"path": str(Path(path).resolve()), "format": kind}
+    trace = TraceReplay(**replay)
+    if jobs is None:
+        jobs = len(read_trace(trace.path, trace.format, trace.columns, jobs=None, **trace.selection))
+    description = f"Replays {Path(path).name}; what it lacks is modelled as in scenario {chosen.name}."
+    values = {"name": Path(path).stem, "description": description, "jobs.count": jobs, "trace": trace}
+    return chosen.replace(values if nodes is None else {**values, "cluster.nodes": nodes})
 
 
 @dataclass(frozen=True, slots=True)

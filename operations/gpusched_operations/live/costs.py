@@ -14,7 +14,7 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed, take_speeds
 from gpusched_env.simulator.holdings import apply_holding
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence

@@ -12,7 +12,7 @@ from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import Asking, Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import anything_runs, milestone_s
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.policy import environment_columns
 from gpusched_env.simulator.rounds import begin_round, order_by
 from gpusched_env.simulator.survival import SAME_EPOCH

@@ -16,7 +16,7 @@ from gpusched_env.simulator import Board
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate, seconds_per_epoch
 from gpusched_env.simulator.placement.placement import can_place, place
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.whole_gpus import release
 from gpusched_env.simulator.sorting import ranked
 from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, survival_after
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
