@@ -17,12 +17,12 @@ from uuid import uuid4
 import numba
 import numpy as np
 from numba.core import types
-from numba.core.caching import FunctionCache
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 from numba.core.registry import CPUDispatcher
 
 from gpusched_env.known_flags import Compiler
+from gpusched_env.linking import Cache, register
 
 # Numba's option is private. It is set for every kernel, since a kernel without it takes it from its first caller.
 COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})
@@ -30,7 +30,7 @@ COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _RECORD = re.compile(r"^class \w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
 _FIELD = re.compile(r"^(?:class \w+|    \w+: .*)", re.MULTILINE)
-_FILES = ("kernel.py", "named_arrays.py", "known_flags.py", "hooks.py")
+_FILES = ("kernel.py", "named_arrays.py", "known_flags.py", "linking.py", "hooks.py")
 _MODULES = tuple(str(Path(__file__).with_name(name)) for name in _FILES)
 
 
@@ -83,9 +83,9 @@ class _Kernel(CPUDispatcher):
         return super().compile(_without_constants(sig))
 
     @cached_property
-    def _cache(self) -> FunctionCache:
+    def _cache(self) -> Cache:
         """Numba's cache of the kernel, made when Numba first looks into it."""
-        made: Any = FunctionCache(self.py_func)  # type: ignore[no-untyped-call]
+        made: Any = Cache(self.py_func)  # type: ignore[no-untyped-call]
         stored = made._cache_file  # noqa: SLF001
         stored._source_stamp = self._digest  # noqa: SLF001
         # Numba reads the version first: with another one it reads no types, whose modules may have moved since.
@@ -97,7 +97,7 @@ class _Kernel(CPUDispatcher):
             line = f"-{self.py_func.__code__.co_firstlineno}."
             for attribute in ("_index_name", "_index_path", "_data_name_pattern"):
                 setattr(stored, attribute, ".".join(getattr(stored, attribute).rsplit(line, 1)))
-        return cast("FunctionCache", made)
+        return cast("Cache", made)
 
     @cached_property
     def _digest(self) -> str:
@@ -121,6 +121,7 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
         if Path(file).is_file():
             del made["_cache"]  # Numba's cache that keeps nothing
             _records(_package(file))  # as they are when the kernel is imported
+        register(compiled)
     return cast("Callable[P, R]", compiled)
 
 

@@ -13,9 +13,11 @@ from numba.core import errors, ir
 from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
+from numba.core.typed_passes import NoPythonBackend
 from numba.core.untyped_passes import WithLifting
 
 from gpusched_env.hooks import write_calls
+from gpusched_env.linking import BY_SYMBOL, CallBySymbol, take_library
 
 PREFIX = "has_"
 
@@ -35,6 +37,7 @@ class KnownFlags(FunctionPass):
 
     def run_pass(self, state: Any) -> bool:
         """Write the constants, and the calls of hooks; return whether there are any."""
+        take_library(state)
         changed = write_calls(state)
         for block in state.func_ir.blocks.values():
             for assignment in block.find_insts(ir.Assign):
@@ -68,5 +71,7 @@ class Compiler(CompilerBase):
         """Return the one pipeline."""
         passes = DefaultPassBuilder.define_nopython_pipeline(self.state)
         passes.add_pass_after(KnownFlags, WithLifting)
+        if BY_SYMBOL:
+            passes.add_pass_after(CallBySymbol, NoPythonBackend)
         passes.finalize()
         return [passes]

@@ -65,3 +65,62 @@ def test_a_kernel_is_compiled_anew_when_the_module_of_a_type_that_it_takes_has_m
     assert run(tiny, program) == (6.0, 1)
     (tiny / "old.py").rename(tiny / "new.py")
     assert run(tiny, program.replace("tiny.old", "tiny.new")) == (6.0, 0)
+
+
+def volume(package: Path) -> None:
+    """Add a kernel `volume` that calls one of 400 products, too long to become part of it, by a short one."""
+    lines = "".join(f"    x[{i % 7}] = 0.5 * x[{i % 7}] + x[{i % 5}] * HEIGHT\n" for i in range(400))
+    (package / "long.py").write_text(
+        "from gpusched_env.kernel import kernel\nfrom tiny.constants import HEIGHT\n\n\n"
+        f"@kernel\ndef long(x):\n{lines}    return x[0]\n\n\n"
+        "@kernel\ndef short(x):\n    return long(x)\n",
+        encoding="utf-8",
+    )
+    (package / "volume.py").write_text(
+        "import numba\nfrom gpusched_env.kernel import kernel\nfrom tiny.long import short\n\n\n"
+        "@kernel\ndef volume(x):\n    return short(x)\n\n\n"
+        "@numba.njit(cache=True)\ndef other(x):\n    return short(x)\n",
+        encoding="utf-8",
+    )
+
+
+CALLS = (
+    "import numpy as np; import tiny.volume as v; from tiny.long import long; "
+    "print(v.{0}(np.full(7, 0.125)), len(v.{0}.stats.cache_hits) + 10 * len(long.stats.cache_hits))"
+)
+
+
+@compiled_only
+@pytest.mark.parametrize("caller", ["volume", "other"])
+def test_a_kept_kernel_loads_those_that_it_calls_by_symbol_and_compiles_them_where_they_are_lost(tiny, caller):
+    """`other` is a function of Numba's own decorator."""
+    volume(tiny)
+    program = CALLS.format(caller)
+    first, none = run(tiny, program)
+    assert none == 0
+    assert run(tiny, program) == (first, 11)
+    for path in (tiny.parent / "cache").rglob("long.long*"):
+        path.unlink()
+    assert run(tiny, program) == (first, 1)
+    assert run(tiny, program) == (first, 11)
+
+
+@compiled_only
+def test_a_kernel_that_calls_by_symbol_is_compiled_anew_when_what_it_calls_changes(tiny):
+    volume(tiny)
+    before, _ = run(tiny, CALLS.format("volume"))
+    (tiny / "constants.py").write_text("HEIGHT = 0.25\n", encoding="utf-8")
+    after, kept = run(tiny, CALLS.format("volume"))
+    assert kept == 0
+    assert after != before
+
+
+@compiled_only
+def test_the_machine_code_of_a_long_kernel_stands_in_none_of_its_callers(tiny):
+    volume(tiny)
+    program = (
+        "import numpy as np; import tiny.volume as v; from tiny.long import long; v.volume(np.ones(7)); "
+        "code = next(iter(v.volume.inspect_llvm().values())); symbol = long.overloads[long.signatures[0]].fndesc; "
+        "print(code.count('fmul'), int(symbol.llvm_func_name in code))"
+    )
+    assert run(tiny, program) == (0.0, 1)

@@ -61,9 +61,13 @@ NAMES_AT_RUN_TIME = {
     "gpusched_baselines.solvers.errors",
     "gpusched_env.hooks",
     "gpusched_env.lazy",
+    "gpusched_env.linking",
     "gpusched_env.parts",
 }
-"""Modules that import by names that no source spells out: of policies, agents, extras, mechanisms, lazy packages."""
+"""Modules that import by names that no source spells out: of policies, agents, extras, mechanisms, lazy packages.
+
+`linking` imports modules of kernels that the modules of their callers import.
+"""
 
 
 class Changed(ImportGraph):
