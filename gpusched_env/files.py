@@ -1,15 +1,28 @@
-"""Writing files and folders as a whole: at the end all of it is there, or nothing has changed."""
+"""Writing files and folders as a whole, so that all of it is there or nothing has changed; unpacking of files."""
 
 from __future__ import annotations
 
+import gzip
+import io
+import lzma
 import os
 import secrets
 import shutil
+import zipfile
+import zlib
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gpusched_env.errors import InputError
+
+LARGEST = 512 * 2**20
+"""Bytes at most of what is unpacked as a whole."""
+ZIP = b"PK\x03\x04"
+"""How a ZIP archive of at least one file begins."""
+_UNPACKING = (
+    OSError, EOFError, RuntimeError, NotImplementedError, zlib.error, lzma.LZMAError, zipfile.BadZipFile,
+)  # fmt: skip
 
 
 @contextmanager
@@ -122,3 +135,30 @@ def _parents(folder: Path, path: str | Path | None = None) -> Iterator[None]:
             with suppress(OSError):
                 parent.rmdir()
         raise
+
+
+def unpack(data: bytes, most: int = LARGEST) -> bytes:
+    """Return the bytes that gzip, or a ZIP archive of one file, packed; all others as they are.
+
+    Args:
+        most: How many bytes they may be.
+
+    Raises:
+        ValueError: The archive is not whole, has a password or several files, or holds more.
+    """
+    if not data.startswith((ZIP, b"\x1f\x8b")):
+        return data
+    try:
+        if data.startswith(ZIP):
+            archive = zipfile.ZipFile(io.BytesIO(data))
+            entries = archive.infolist()
+            if len(entries) != 1:
+                raise ValueError(f"an archive of {len(entries):,} files; one is allowed")
+            found = archive.open(entries[0]).read(most + 1)
+        else:
+            found = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
+    except _UNPACKING as error:
+        raise ValueError(str(error) or type(error).__name__) from None
+    if len(found) > most:
+        raise ValueError(f"more than {most:,} bytes when it is unpacked")
+    return found

@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 
 from gpusched_baselines.tuned import load_tuned
 from gpusched_env.errors import InputError
+from gpusched_env.files import unpack
 from gpusched_env.formats.instance_file import instance_json, load_instance
 from gpusched_env.formats.run_folder import write_run
-from gpusched_env.parsing import unpack
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import load_scenario, read_trace
 from gpusched_env.workload.tables.own_applications import read_applications

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.parsing import unpack
+from gpusched_env.files import unpack
 from gpusched_env.workload.tables import PRICE_FIELDS
 from gpusched_env.workload.tables.hourly_prices import PriceTable
 from gpusched_env.workload.tables.price_gaps import without_gaps

@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from gpusched_env.errors import InputError
-from gpusched_env.parsing import parse_json, unpack
+from gpusched_env.files import unpack
+from gpusched_env.parsing import parse_json
 from gpusched_env.workload.traces import UTF_8
 from gpusched_env.workload.traces.cells import OddLines, are_even, rows_of
 from gpusched_env.workload.traces.job_tables import (

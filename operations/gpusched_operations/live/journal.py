@@ -19,8 +19,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_env.files import write_atomically
-from gpusched_env.parsing import unpack
+from gpusched_env.files import unpack, write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.workload.traces.journal import ENDING, KIND, PACKED, PREFIX, TIME, journal_files, read_journal
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode

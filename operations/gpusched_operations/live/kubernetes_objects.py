@@ -11,7 +11,8 @@ from importlib import import_module
 from typing import Any
 
 from gpusched_env.errors import InputError, MissingExtraError
-from gpusched_env.parsing import parse_json, unpack
+from gpusched_env.files import unpack
+from gpusched_env.parsing import parse_json
 
 Object = Mapping[str, Any]
 
