@@ -91,11 +91,9 @@ CALLS = (
 
 
 @compiled_only
-@pytest.mark.parametrize("caller", ["volume", "other"])
-def test_a_kept_kernel_loads_those_that_it_calls_by_symbol_and_compiles_them_where_they_are_lost(tiny, caller):
-    """`other` is a function of Numba's own decorator."""
+def test_a_kept_kernel_loads_those_that_it_calls_by_symbol_and_compiles_them_where_they_are_lost(tiny):
     volume(tiny)
-    program = CALLS.format(caller)
+    program = CALLS.format("volume")
     first, none = run(tiny, program)
     assert none == 0
     assert run(tiny, program) == (first, 11)
@@ -103,6 +101,43 @@ def test_a_kept_kernel_loads_those_that_it_calls_by_symbol_and_compiles_them_whe
         path.unlink()
     assert run(tiny, program) == (first, 1)
     assert run(tiny, program) == (first, 11)
+
+
+@compiled_only
+def test_a_function_of_numba_that_calls_a_kernel_is_not_kept_as_it_would_not_load_what_that_calls(tiny):
+    volume(tiny)
+    first, none = run(tiny, CALLS.format("other"))
+    assert none == 0
+    assert run(tiny, CALLS.format("other")) == (first, 10)
+
+
+@compiled_only
+def test_a_kernel_in_a_function_loads_what_it_calls_also_for_kernels_that_are_compiled_later(tiny):
+    volume(tiny)
+    text = "from gpusched_env.kernel import kernel\nfrom tiny.{0} import {1} as called\n\n\n"
+    inner = "def make():\n    @kernel\n    def inner(x):\n        return called(x)\n\n    return inner\n\n\n"
+    (tiny / "local.py").write_text(f"{text.format('long', 'short')}{inner}made = make()\n", encoding="utf-8")
+    (tiny / "late.py").write_text(
+        f"{text.format('local', 'made')}@kernel\ndef late(x):\n    return called(x)\n", encoding="utf-8"
+    )
+    program = "import numpy as np; from tiny.{0} import {1} as f; print(f(np.full(7, 0.125)), 0)"
+    first, _ = run(tiny, program.format("local", "made"))
+    assert [run(tiny, program.format("late", "late"))[0] for _ in range(2)] == [first] * 2
+
+
+@compiled_only
+def test_records_of_one_name_in_two_modules_are_two_types_to_a_kernel_that_is_called_by_symbol(tiny):
+    volume(tiny)
+    record = "from typing import NamedTuple\n\n\nclass Side(NamedTuple):\n    {0}: float\n    {1}: float\n"
+    (tiny / "a.py").write_text(record.format("wide", "high"), encoding="utf-8")
+    (tiny / "b.py").write_text(record.format("high", "wide"), encoding="utf-8")
+    with (tiny / "long.py").open("a", encoding="utf-8") as file:
+        file.write("\n\n@kernel\ndef wide(side, x):\n    return side.wide + 0.0 * long(x) * long(x[1:])\n")
+        file.write("\n\n@kernel\ndef area(side, x):\n    return 3.0 * wide(side, x)\n")
+    program = "import numpy as np; from tiny.long import area, wide; from tiny import a, b; x = np.zeros(8); "
+    assert run(tiny, f"{program}print(wide(a.Side(1.0, 2.0), x), 0)") == (1.0, 0)
+    program += "print(wide(a.Side(1.0, 2.0), x) + wide(b.Side(1.0, 2.0), x), int(area(a.Side(1.0, 2.0), x)))"
+    assert [run(tiny, program) for _ in range(2)] == [(3.0, 3)] * 2
 
 
 @compiled_only
