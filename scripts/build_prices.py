@@ -1,4 +1,4 @@
-"""Make the table of hourly prices and carbon intensities, `hourly_prices.csv.gz`: the same bytes for the same sources.
+"""Make the table of hourly prices and carbon intensities, `hourly_prices.csv.xz`: the same bytes for the same sources.
 
 `gpusched_env/workload/tables/data/README.md` explains it. Needs the time zones of the system (`zoneinfo`).
 """
@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import lzma
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
@@ -39,7 +39,7 @@ def main() -> None:
             lines.append(",".join(cells + [_scaled(emitted.get(column, ""), 10) for column in CARBON.values()]))
     arguments.out.mkdir(parents=True, exist_ok=True)
     text = "\n".join(lines) + "\n"
-    (arguments.out / "hourly_prices.csv.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    (arguments.out / "hourly_prices.csv.xz").write_bytes(lzma.compress(text.encode(), preset=9 | lzma.PRESET_EXTREME))
 
 
 def _scaled(cell: str, factor: int) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 PACKAGES = tuple(
     f"gpusched_{name}" for name in ("env", "baselines", "agents", "experiments", "operations", "reproductions")
 )
-TABLES = (".csv", ".csv.gz", ".toml")
+TABLES = (".csv", ".csv.xz", ".toml")
 """Endings of the files beside modules that modules read."""
 
 _FOR_TYPES = re.compile(r"^if TYPE_CHECKING:\n(?:[ \t]+.*\n|\n)+", re.MULTILINE)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import gzip
+import lzma
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
@@ -88,8 +88,8 @@ def builtin_prices(name: str) -> PriceTable:
 
 @cache
 def _rows() -> pl.DataFrame:
-    place = files("gpusched_env").joinpath("workload", "tables", "data", "hourly_prices.csv.gz")
-    return pl.read_csv(gzip.decompress(place.read_bytes()), infer_schema_length=None)
+    place = files("gpusched_env").joinpath("workload", "tables", "data", "hourly_prices.csv.xz")
+    return pl.read_csv(lzma.decompress(place.read_bytes()), infer_schema_length=None)
 
 
 def _seconds(text: str) -> float:

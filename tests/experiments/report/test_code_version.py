@@ -126,7 +126,7 @@ def test_reports_commands_and_pictures_do_not_decide(graph, name):
     assert code_version.__wrapped__() == before
 
 
-@pytest.mark.parametrize("table", ["tables/data/hourly_prices.csv.gz", "scenarios/tiny.toml", "tracks/slack.toml"])
+@pytest.mark.parametrize("table", ["tables/data/hourly_prices.csv.xz", "scenarios/tiny.toml", "tracks/slack.toml"])
 def test_tables_decide(graph, table):
     before = code_version()
     graph.changed = graph._file("gpusched_env.workload").parent / table
