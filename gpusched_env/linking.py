@@ -109,7 +109,12 @@ class Library(JITCodeLibrary):
         return super()._get_module_for_linking()
 
     def _get_module_for_linking(self) -> Any:
-        """Return the code for other functions, which Numba then does not store: it would not load what they call."""
+        """Return the code for functions that are no kernels, and keep those from being stored that call by symbol.
+
+        Numba would not load what they call.
+        """
+        if not self._reload_init:
+            return self.seen()
         module = self.seen().clone()
         module.link_in(parse_assembly("@numba.dynamic.globals.of_kernels = weak_odr global i8 0"))
         return module

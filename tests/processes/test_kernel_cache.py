@@ -104,11 +104,17 @@ def test_a_kept_kernel_loads_those_that_it_calls_by_symbol_and_compiles_them_whe
 
 
 @compiled_only
-def test_a_function_of_numba_that_calls_a_kernel_is_not_kept_as_it_would_not_load_what_that_calls(tiny):
+def test_a_function_that_is_no_kernel_is_not_kept_where_it_would_not_load_what_a_kernel_calls(tiny):
     volume(tiny)
     first, none = run(tiny, CALLS.format("other"))
     assert none == 0
     assert run(tiny, CALLS.format("other")) == (first, 10)
+    (tiny / "plain.py").write_text(
+        "import numba\nfrom tiny.area import area\n\n\n@numba.njit(cache=True)\ndef plain(x):\n    return area(x)\n",
+        encoding="utf-8",
+    )
+    program = "from tiny.plain import plain; print(plain(2.0), len(plain.stats.cache_hits))"
+    assert [run(tiny, program), run(tiny, program)] == [(6.0, 0), (6.0, 1)]
 
 
 @compiled_only
