@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import event
 
-NOTE = "note: compiling once, half a minute to 3 minutes; `gpusched warm-up` compiles ahead what most need\n"
+NOTE = "note: compiling once, 20 seconds to 2 minutes; `gpusched warm-up` compiles ahead what most need\n"
 _COMPILE = "numba:compile"
 _PACKAGES = tuple(f"gpusched_{each}" for each in ("env", "baselines", "agents", "experiments", "operations"))
 
